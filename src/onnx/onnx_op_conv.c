@@ -102,8 +102,9 @@ static smg_value windowed(smg_onnx_build *b, smg_value x, const windows *w, int 
 
 /* ---- Conv ----------------------------------------------------------------------------------- */
 
-static smg_status read_conv(smg_onnx_build *b, const smg_onnx_node *n, int64_t group, windows *out) {
-    const smg_onnx_value *x = n->inputs[0], *w = n->inputs[1];
+static smg_status read_conv(smg_onnx_build *b, const smg_onnx_node *n, const smg_onnx_value *w, int64_t group,
+                            windows *out) {
+    const smg_onnx_value *x = n->inputs[0];
     int64_t taps[MAX_AXES], kernel[MAX_AXES], outputs;
     SMG_TRY(check_rank(b, n, group > 1));
     bool good =
@@ -122,34 +123,37 @@ static smg_status read_conv(smg_onnx_build *b, const smg_onnx_node *n, int64_t g
     return read_windows(b, n, taps, out);
 }
 
-static smg_value with_bias(smg_onnx_build *b, const smg_onnx_node *n, smg_value y) {
-    if (!smg_onnx_has(n, 2)) return y;
-    smg_value bias = smg_onnx_along(b, smg_onnx_in(b, n, 2), 1, n->inputs[0]->rank);
-    return smg_onnx_map2(b, "add", y, bias);
-}
-
-smg_status smg_onnx_convert_conv(smg_onnx_build *b, const smg_onnx_node *n) {
+smg_status smg_onnx_convolution(smg_onnx_build *b, const smg_onnx_node *n, int weights, smg_value x, smg_value w,
+                                smg_value *out_y) {
     /* n batch, g group, c channels in, m out, o p q places, i j k taps */
     static const char *const labels[MAX_AXES][2] = {{"ncoi,mci->nmo", "ngcoi,gmci->ngmo"},
                                                     {"ncoipj,mcij->nmop", "ngcoipj,gmcij->ngmop"},
                                                     {"ncoipjqk,mcijk->nmopq", ""}};
+    const smg_size *dims = n->inputs[weights]->dims;
     int64_t group = smg_onnx_attr_int(b, n, "group", 1);
     windows job;
-    SMG_TRY(read_conv(b, n, group, &job));
-    smg_value x = smg_onnx_in(b, n, 0), w = smg_onnx_in(b, n, 1);
+    SMG_TRY(read_conv(b, n, n->inputs[weights], group, &job));
     bool grouped = group > 1;
     if (grouped) {
-        smg_size g = smg_onnx_int(b, group), out = n->inputs[1]->dims[0];
-        smg_size in_dims[] = {g, n->inputs[1]->dims[1]};
+        smg_size g = smg_onnx_int(b, group), out = dims[0];
+        smg_size in_dims[] = {g, dims[1]};
         smg_size out_dims[] = {g, smg_size_div(b->sizes, out, g)};
         x = smg_onnx_divide(b, x, 1, 2, in_dims);
         w = smg_onnx_divide(b, w, 0, 2, out_dims);
     }
     x = windowed(b, x, &job, grouped ? 3 : 2, 0.0);
     if (!x.id || !w.id) return smg_onnx_failed(b, n);
-    smg_value y = smg_graph_contract(b->graph, labels[job.axes - 1][grouped], x, w);
-    if (grouped) y = smg_onnx_merge(b, y, 1, 2);
-    return smg_onnx_set(b, n, 0, with_bias(b, n, y));
+    *out_y = smg_graph_contract(b->graph, labels[job.axes - 1][grouped], x, w);
+    if (grouped) *out_y = smg_onnx_merge(b, *out_y, 1, 2);
+    return SMG_OK;
+}
+
+smg_status smg_onnx_convert_conv(smg_onnx_build *b, const smg_onnx_node *n) {
+    smg_value y, x = smg_onnx_in(b, n, 0), w = smg_onnx_in(b, n, 1);
+    SMG_TRY(smg_onnx_convolution(b, n, 1, x, w, &y));
+    if (smg_onnx_has(n, 2))
+        y = smg_onnx_map2(b, "add", y, smg_onnx_along(b, smg_onnx_in(b, n, 2), 1, n->inputs[0]->rank));
+    return smg_onnx_set(b, n, 0, y);
 }
 
 /* ---- pooling -------------------------------------------------------------------------------- */

@@ -78,18 +78,10 @@ static smg_status read_deconv(smg_onnx_build *b, const smg_onnx_node *n, deconv 
     return count_places(b, n, out);
 }
 
-/* stride-1 zeros behind each element of the axis. */
-static smg_value apart(smg_onnx_build *b, smg_value x, int axis, int64_t stride) {
-    if (stride == 1) return x;
-    x = smg_onnx_insert(b, x, axis + 1);
-    x = smg_graph_pad_of(b->graph, x, axis + 1, SMG_SIZE_ZERO, smg_onnx_int(b, stride - 1), 0.0);
-    return smg_onnx_merge(b, x, axis, 2);
-}
-
 /* The axis of the input, with `axis` its place, as (places, taps); the weights' axis in reverse order. */
 static smg_value windows_of(smg_onnx_build *b, smg_value x, const spread *a, int axis) {
     smg_size begin = smg_size_sub(b->sizes, a->before, smg_onnx_int(b, a->dilation * (a->taps - 1)));
-    return smg_onnx_window(b, apart(b, x, axis, a->stride),
+    return smg_onnx_window(b, smg_onnx_apart(b, x, axis, a->stride),
                            &(smg_window){.axis = axis,
                                          .begin = begin,
                                          .count = a->places,

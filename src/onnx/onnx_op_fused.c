@@ -45,7 +45,7 @@ smg_status smg_onnx_convert_fused_matmul(smg_onnx_build *b, const smg_onnx_node 
         if (smg_onnx_attr_int(b, n, batches[i], 0) != 0)
             return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "%s is set, only the last two axes may be changed over",
                                  batches[i]);
-    SMG_TRY(smg_onnx_matrix_product(b, n, turned(b, n, 0, "transA"), turned(b, n, 1, "transB"), &product));
+    SMG_TRY(smg_onnx_matrix_product(b, n, 1, turned(b, n, 0, "transA"), turned(b, n, 1, "transB"), &product));
     if (alpha < 1.0 || alpha > 1.0) product = smg_onnx_with(b, "mul", product, alpha);
     return smg_onnx_set_like(b, n, 0, 0, product);
 }
@@ -259,7 +259,7 @@ smg_status smg_onnx_convert_fused_attention(smg_onnx_build *b, const smg_onnx_no
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "inputs are %s and %s, or the past is a shared buffer",
                              smg_onnx_shape_text(b, n->inputs[0]), smg_onnx_shape_text(b, n->inputs[1]));
     SMG_TRY(read_widths(b, n, n->inputs[1]->dims[1], widths));
-    SMG_TRY(smg_onnx_matrix_product(b, n, smg_onnx_in(b, n, 0), smg_onnx_in(b, n, 1), &product));
+    SMG_TRY(smg_onnx_matrix_product(b, n, 1, smg_onnx_in(b, n, 0), smg_onnx_in(b, n, 1), &product));
     for (int i = 0; i < 3; i++) {
         smg_value x = columns(b, n, product, 2, begin, widths[i], true);
         SMG_TRY(in_heads(b, n, &f, letters[i], x, parts[i]));

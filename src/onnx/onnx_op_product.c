@@ -12,12 +12,12 @@ static onnx_lettered with_letters(smg_value x, int rank, char row, char column) 
     return out;
 }
 
-smg_status smg_onnx_matrix_product(smg_onnx_build *b, const smg_onnx_node *n, smg_value left, smg_value right,
-                                   smg_value *out_product) {
-    int ranks[2] = {n->inputs[0]->rank, n->inputs[1]->rank};
+smg_status smg_onnx_matrix_product(smg_onnx_build *b, const smg_onnx_node *n, int second, smg_value left,
+                                   smg_value right, smg_value *out_product) {
+    int ranks[2] = {n->inputs[0]->rank, n->inputs[second]->rank};
     if (ranks[0] < 1 || ranks[1] < 1)
         return smg_onnx_fail(b, n, SMG_INVALID, "inputs are %s and %s, must have axes",
-                             smg_onnx_shape_text(b, n->inputs[0]), smg_onnx_shape_text(b, n->inputs[1]));
+                             smg_onnx_shape_text(b, n->inputs[0]), smg_onnx_shape_text(b, n->inputs[second]));
     bool row = ranks[0] > 1, column = ranks[1] > 1;
     onnx_lettered x = with_letters(left, ranks[0], row ? 'M' : 0, 'K');
     onnx_lettered y = with_letters(right, ranks[1], 'K', column ? 'N' : 0);
@@ -31,7 +31,7 @@ smg_status smg_onnx_matrix_product(smg_onnx_build *b, const smg_onnx_node *n, sm
 
 smg_status smg_onnx_convert_matmul(smg_onnx_build *b, const smg_onnx_node *n) {
     smg_value product;
-    SMG_TRY(smg_onnx_matrix_product(b, n, smg_onnx_in(b, n, 0), smg_onnx_in(b, n, 1), &product));
+    SMG_TRY(smg_onnx_matrix_product(b, n, 1, smg_onnx_in(b, n, 0), smg_onnx_in(b, n, 1), &product));
     return smg_onnx_set_like(b, n, 0, 0, product);
 }
 

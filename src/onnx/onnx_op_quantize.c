@@ -99,26 +99,173 @@ smg_status smg_onnx_convert_dynamic_quantize(smg_onnx_build *b, const smg_onnx_n
     return smg_onnx_set_typed(b, n, 2, SMG_IMPORT_U8, zero);
 }
 
-/* A factor of MatMulInteger less its zero point: one, or one for each row (`axis` -2) or column (-1). */
-static smg_status shifted(smg_onnx_build *b, const smg_onnx_node *n, int input, int axis, smg_value *out) {
-    const smg_onnx_value *x = n->inputs[input], *zero = n->inputs[input + 2];
+/* ---- products ------------------------------------------------------------------------------- */
+
+/* A factor less its zero point, input `zero`: one number, or one for each entry of the axis, which counts from the end
+ * when negative. */
+static smg_status shifted(smg_onnx_build *b, const smg_onnx_node *n, int input, int zero, int axis, smg_value *out) {
+    int rank = n->inputs[input]->rank;
     *out = smg_onnx_in(b, n, input);
     if (!out->id) return smg_onnx_failed(b, n);
-    if (!smg_onnx_has(n, input + 2)) return SMG_OK;
-    smg_value shift = smg_onnx_in(b, n, input + 2);
-    if (zero->rank == 1 && smg_onnx_is_const(b, zero->dims[0], 1))
+    if (!smg_onnx_has(n, zero)) return SMG_OK;
+    smg_value shift = smg_onnx_in(b, n, zero);
+    const smg_onnx_value *v = n->inputs[zero];
+    if (v->rank == 1 && smg_onnx_is_const(b, v->dims[0], 1))
         shift = smg_onnx_reshape(b, shift, 0, NULL);
-    else if (zero->rank == 1 && x->rank >= 2)
-        shift = smg_onnx_along(b, shift, x->rank + axis, x->rank);
+    else if (v->rank == 1 && rank >= 2)
+        shift = smg_onnx_along(b, shift, axis < 0 ? rank + axis : axis, rank);
     *out = smg_onnx_map2(b, "sub", *out, shift);
     return SMG_OK;
 }
 
 smg_status smg_onnx_convert_matmul_integer(smg_onnx_build *b, const smg_onnx_node *n) {
-    smg_value x, y;
-    SMG_TRY(shifted(b, n, 0, -2, &x));
-    SMG_TRY(shifted(b, n, 1, -1, &y));
-    smg_value product;
-    SMG_TRY(smg_onnx_matrix_product(b, n, x, y, &product));
+    smg_value x, y, product;
+    SMG_TRY(shifted(b, n, 0, 2, -2, &x));
+    SMG_TRY(shifted(b, n, 1, 3, -1, &y));
+    SMG_TRY(smg_onnx_matrix_product(b, n, 1, x, y, &product));
     return smg_onnx_set_typed(b, n, 0, SMG_IMPORT_I32, product);
+}
+
+/* What lies around the input is its zero point, 0 after the shift. */
+smg_status smg_onnx_convert_conv_integer(smg_onnx_build *b, const smg_onnx_node *n) {
+    smg_value x, w, y;
+    SMG_TRY(shifted(b, n, 0, 2, 1, &x));
+    SMG_TRY(shifted(b, n, 1, 3, 0, &w));
+    SMG_TRY(smg_onnx_convolution(b, n, 1, x, w, &y));
+    return smg_onnx_set_typed(b, n, 0, SMG_IMPORT_I32, y);
+}
+
+/* A scale: one number, or one for each entry of the axis of a result of `rank` axes. */
+static smg_value scale_along(smg_onnx_build *b, const smg_onnx_node *n, int input, int axis, int rank) {
+    const smg_onnx_value *v = n->inputs[input];
+    smg_value scale = smg_onnx_in(b, n, input);
+    if (v->rank != 1) return scale;
+    if (smg_onnx_is_const(b, v->dims[0], 1)) return smg_onnx_reshape(b, scale, 0, NULL);
+    return smg_onnx_along(b, scale, axis, rank);
+}
+
+/* What the QLinear operators do with sums of products: inputs are two factors, each with its scale and zero point, then
+ * the result's scale and zero point. */
+static smg_status requantised(smg_onnx_build *b, const smg_onnx_node *n, smg_value sum, int row, int column) {
+    double low = 0, high = 0;
+    int rank = smg_onnx_rank(b, sum);
+    smg_import_dtype dtype = n->inputs[7]->dtype;
+    if (!sum.id) return smg_onnx_failed(b, n);
+    if (!range_of(dtype, &low, &high))
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "it quantises to %s; int8, uint8 and int16 are known",
+                             smg_import_dtype_word(dtype));
+    smg_value scales = smg_onnx_map2(b, "mul", scale_along(b, n, 1, row, rank), scale_along(b, n, 4, column, rank));
+    smg_value y = smg_onnx_map2(b, "mul", smg_onnx_to(b, sum, SMG_TYPE_F32), scales);
+    smg_value scale = scale_along(b, n, 6, row, rank), zero = scale_along(b, n, 7, row, rank);
+    if (!scale.id || !zero.id) return smg_onnx_failed(b, n);
+    return smg_onnx_set_typed(b, n, 0, dtype, quantised(b, y, scale, zero, low, high));
+}
+
+smg_status smg_onnx_convert_qlinear_matmul(smg_onnx_build *b, const smg_onnx_node *n) {
+    smg_value x, y, product;
+    SMG_TRY(shifted(b, n, 0, 2, -2, &x));
+    SMG_TRY(shifted(b, n, 3, 5, -1, &y));
+    SMG_TRY(smg_onnx_matrix_product(b, n, 3, x, y, &product));
+    int rank = smg_onnx_rank(b, product);
+    return requantised(b, n, product, rank - 2, rank - 1);
+}
+
+smg_status smg_onnx_convert_qlinear_conv(smg_onnx_build *b, const smg_onnx_node *n) {
+    smg_value x, w, y;
+    SMG_TRY(shifted(b, n, 0, 2, 1, &x));
+    SMG_TRY(shifted(b, n, 3, 5, 0, &w));
+    SMG_TRY(smg_onnx_convolution(b, n, 3, x, w, &y));
+    if (smg_onnx_has(n, 8))
+        y = smg_onnx_map2(b, "add", y, smg_onnx_along(b, smg_onnx_in(b, n, 8), 1, n->inputs[0]->rank));
+    return requantised(b, n, y, 1, 1);
+}
+
+/* ---- blocks of four or eight bits --------------------------------------------------------------- */
+
+/* Bytes along the last axis as `parts` numbers each, the lowest bits first. */
+static smg_value unpacked(smg_onnx_build *b, smg_value bytes, int parts) {
+    smg_value digit[8];
+    int rank = smg_onnx_rank(b, bytes), base = parts == 2 ? 16 : 4;
+    if (parts == 1 || !bytes.id) return bytes;
+    for (int i = 0; i < parts; i++) {
+        smg_value rest = smg_onnx_with(b, "div", bytes, (double)base);
+        digit[i] = smg_onnx_map2(b, "sub", bytes, smg_onnx_with(b, "mul", rest, (double)base));
+        digit[i] = smg_onnx_insert(b, digit[i], rank);
+        bytes = rest;
+        if (!digit[i].id) return (smg_value){0};
+    }
+    return smg_onnx_merge(b, smg_graph_concat(b->graph, parts, digit, rank), rank - 1, 2);
+}
+
+typedef struct blocks {
+    int64_t rows, columns, block, count; /* columns are summed over; blocks of a row */
+    int parts;                           /* numbers in a byte */
+} blocks;
+
+static smg_status read_blocks(smg_onnx_build *b, const smg_onnx_node *n, blocks *out) {
+    int64_t bits = smg_onnx_attr_int(b, n, "bits", 4);
+    *out = (blocks){.rows = smg_onnx_attr_int(b, n, "N", 0),
+                    .columns = smg_onnx_attr_int(b, n, "K", 0),
+                    .block = smg_onnx_attr_int(b, n, "block_size", 0)};
+    if ((bits != 2 && bits != 4 && bits != 8) || smg_onnx_has(n, 4))
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "weights of %lld bits%s; 2, 4 and 8 in order are known",
+                             (long long)bits, smg_onnx_has(n, 4) ? " in groups of columns" : "");
+    if (out->rows < 1 || out->columns < 1 || out->columns > INT32_MAX || out->block < 16 || out->block > 4096 ||
+        out->block % 16 != 0)
+        return smg_onnx_fail(b, n, SMG_INVALID, "N is %lld, K %lld and block_size %lld", (long long)out->rows,
+                             (long long)out->columns, (long long)out->block);
+    out->parts = (int)(8 / bits);
+    out->count = (out->columns + out->block - 1) / out->block;
+    smg_size bytes = smg_onnx_product(b, n->inputs[1]->rank, n->inputs[1]->dims);
+    smg_size scales = smg_onnx_product(b, n->inputs[2]->rank, n->inputs[2]->dims);
+    SMG_TRY(smg_onnx_equal(b, n, bytes, smg_onnx_int(b, out->rows * out->count * out->block / out->parts),
+                           "the bytes of the weights and those of N rows of K in blocks"));
+    return smg_onnx_equal(b, n, scales, smg_onnx_int(b, out->rows * out->count), "the scales and the blocks");
+}
+
+/* [rows, blocks, 1]: given as they are, packed, or the middle of the range. */
+static smg_status zeros_of(smg_onnx_build *b, const smg_onnx_node *n, const blocks *w, smg_value *out) {
+    smg_size one = smg_onnx_int(b, 1), dims[3] = {smg_onnx_int(b, w->rows), smg_onnx_int(b, w->count), one};
+    if (!smg_onnx_has(n, 3)) {
+        *out = smg_graph_number(b->graph, "f32", w->parts == 1 ? 128.0 : w->parts == 2 ? 8.0 : 2.0);
+        return SMG_OK;
+    }
+    smg_value zero = smg_onnx_in(b, n, 3);
+    if (n->inputs[3]->dtype == SMG_IMPORT_U8) {
+        smg_size bytes[2] = {dims[0], smg_onnx_int(b, (w->count + w->parts - 1) / w->parts)};
+        SMG_TRY(smg_onnx_equal(b, n, smg_onnx_product(b, n->inputs[3]->rank, n->inputs[3]->dims),
+                               smg_onnx_product(b, 2, bytes), "the bytes of the zero points and those of the blocks"));
+        zero = unpacked(b, smg_onnx_reshape(b, zero, 2, bytes), w->parts);
+        zero = smg_onnx_part(b, zero, 1, smg_onnx_int(b, 0), dims[1], 1);
+    }
+    *out = smg_onnx_reshape(b, smg_onnx_to(b, zero, SMG_TYPE_F32), 3, dims);
+    return SMG_OK;
+}
+
+/* Weights [N, K] whose rows are blocks of K with a scale and a zero point each. */
+smg_status smg_onnx_convert_matmul_bits(smg_onnx_build *b, const smg_onnx_node *n) {
+    const smg_onnx_value *x = n->inputs[0];
+    blocks w;
+    smg_value zero;
+    onnx_lettered left = {.letters = "abcdefgh"}, right = {.letters = "NK"};
+    SMG_TRY(read_blocks(b, n, &w));
+    SMG_TRY(zeros_of(b, n, &w, &zero));
+    smg_size bytes[] = {smg_onnx_int(b, w.rows), smg_onnx_int(b, w.count), smg_onnx_int(b, w.block / w.parts)};
+    smg_size each[] = {bytes[0], bytes[1], smg_onnx_int(b, 1)};
+    smg_value scale = smg_onnx_reshape(b, smg_onnx_in(b, n, 2), 3, each);
+    smg_value y = unpacked(b, smg_onnx_reshape(b, smg_onnx_in(b, n, 1), 3, bytes), w.parts);
+    y = smg_onnx_map2(b, "sub", smg_onnx_to(b, y, SMG_TYPE_F32), zero);
+    y = smg_onnx_merge(b, smg_onnx_map2(b, "mul", y, scale), 1, 2);
+    right.value = smg_onnx_part(b, y, 1, smg_onnx_int(b, 0), smg_onnx_int(b, w.columns), 1);
+    left.value = smg_onnx_in(b, n, 0);
+    if (x->rank < 1 || x->rank > SMG_MAX_RANK - 1)
+        return smg_onnx_fail(b, n, SMG_INVALID, "the input is %s", smg_onnx_shape_text(b, x));
+    SMG_TRY(smg_onnx_equal(b, n, x->dims[x->rank - 1], smg_onnx_int(b, w.columns), "the columns of the input and K"));
+    char out[SMG_MAX_RANK + 1] = "abcdefgh";
+    left.letters[x->rank] = out[x->rank] = '\0';
+    left.letters[x->rank - 1] = 'K';
+    out[x->rank - 1] = 'N';
+    y = smg_onnx_multiply(b, n, left, right, out);
+    if (smg_onnx_has(n, 5)) y = smg_onnx_map2(b, "add", y, smg_onnx_in(b, n, 5));
+    return smg_onnx_set_like(b, n, 0, 0, y);
 }

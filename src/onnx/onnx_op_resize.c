@@ -12,6 +12,7 @@ typedef struct resizing {
     const char *places, *rounding; /* coordinate_transformation_mode, nearest_mode */
     double cubic;                  /* cubic_coeff_a */
     bool inside_only;              /* exclude_outside */
+    bool smooth;                   /* antialias: a smaller image is weighed over all that an element stands for */
 } resizing;
 
 /* ---- attributes ----------------------------------------------------------------------------- */
@@ -42,7 +43,7 @@ static smg_status read_resizing(smg_onnx_build *b, const smg_onnx_node *n, resiz
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "nearest_mode is \"%s\"", out->rounding);
     if (strcmp(policy, "stretch") != 0)
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "keep_aspect_ratio_policy is \"%s\"", policy);
-    if (smg_onnx_attr_int(b, n, "antialias", 0) != 0) return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "antialias is 1");
+    out->smooth = smg_onnx_attr_int(b, n, "antialias", 0) != 0 && out->kind != NEAREST;
     return SMG_OK;
 }
 
@@ -85,20 +86,20 @@ static double cubic_weight(double a, double distance) {
 
 /* Column `at` of weights[in][out]. Neighbours outside are the border, or left out. */
 static void weigh(const resizing *r, const resize_axis *a, int64_t at, float *weights) {
-    double x = place_of(r, a, at), sum = 0.0, part[4];
-    int taps = r->kind == LINEAR ? 2 : 4;
-    int64_t first = (int64_t)floor(x) - (taps == 2 ? 0 : 1);
-    for (int i = 0; i < taps; i++) {
-        int64_t from = first + i;
-        double distance = x - (double)from;
-        part[i] = taps == 2 ? 1.0 - fabs(distance) : cubic_weight(r->cubic, distance);
-        if (r->inside_only && (from < 0 || from >= a->in)) part[i] = 0.0;
-        sum += part[i];
-    }
-    for (int i = 0; i < taps; i++) {
-        int64_t from = first + i < 0 ? 0 : first + i;
-        if (from >= a->in) from = a->in - 1;
-        weights[from * a->out + at] += (float)(r->inside_only ? part[i] / sum : part[i]);
+    double x = place_of(r, a, at), sum = 0.0, near = r->smooth && a->scale < 1.0 ? a->scale : 1.0;
+    double reach = (r->kind == LINEAR ? 1.0 : 2.0) / near;
+    int64_t first = (int64_t)floor(x - reach) + 1, end = (int64_t)ceil(x + reach);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int64_t i = first; i < end; i++) {
+            double distance = (x - (double)i) * near;
+            double weight = r->kind == LINEAR ? 1.0 - fabs(distance) : cubic_weight(r->cubic, distance);
+            if (r->inside_only && (i < 0 || i >= a->in)) continue;
+            int64_t from = i < 0 ? 0 : i < a->in ? i : a->in - 1;
+            if (pass == 0)
+                sum += weight;
+            else
+                weights[from * a->out + at] += (float)(r->inside_only || r->smooth ? weight / sum : weight);
+        }
     }
 }
 
@@ -156,10 +157,11 @@ static smg_status read_places(smg_onnx_build *b, const smg_onnx_node *n, const r
     smg_size by = size ? *size : smg_onnx_int(b, top), of = size ? out->in : smg_onnx_int(b, bottom);
     out->out = size ? *size : smg_size_div(s, smg_size_mul(s, out->in, by), of);
     bool symmetric = strcmp(r->places, "half_pixel_symmetric") == 0 && !size && top % bottom != 0;
-    if (!good || symmetric || r->inside_only)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "axis %d, %s elements, is resized to %s elements by %s%s", axis,
+    if (!good || symmetric || r->inside_only || r->smooth)
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "axis %d, %s elements, is resized to %s elements by %s%s%s", axis,
                              smg_onnx_size_text(b, out->in), good ? smg_onnx_size_text(b, out->out) : "unknown",
-                             r->places, r->inside_only ? " with exclude_outside" : "");
+                             r->places, r->inside_only ? " with exclude_outside" : "",
+                             r->smooth ? " with antialias" : "");
     if (strcmp(r->places, "align_corners") == 0) {
         *out = (resize_places){out->in, out->out, smg_size_sub(s, out->in, one), SMG_SIZE_ZERO,
                                smg_size_max(s, smg_size_sub(s, out->out, one), one)};

@@ -52,6 +52,8 @@ smg_value smg_onnx_wrap(smg_onnx_build *b, smg_value indices, smg_size extent);
 
 /* smg_graph_window_of, as a reshape where the windows tile the axis. */
 smg_value smg_onnx_window(smg_onnx_build *b, smg_value x, const smg_window *window);
+/* stride - 1 zeros behind each element of the axis. */
+smg_value smg_onnx_apart(smg_onnx_build *b, smg_value x, int axis, int64_t stride);
 /* op: sum reduce_max reduce_min reduce_prod. over[axis] says which axes; they stay with extent 1. */
 smg_value smg_onnx_reduce(smg_onnx_build *b, const char *op, smg_value x, const bool *over);
 /* The same over one axis. */
@@ -74,9 +76,13 @@ smg_value smg_onnx_multiply(smg_onnx_build *b, const smg_onnx_node *n, onnx_lett
 /* Sums letters away and permutes to the order of out_letters. */
 smg_value smg_onnx_arrange(smg_onnx_build *b, onnx_lettered x, const char *out_letters);
 
-/* The product of two values of the shapes of inputs 0 and 1, as MatMul has it. */
-smg_status smg_onnx_matrix_product(smg_onnx_build *b, const smg_onnx_node *n, smg_value left, smg_value right,
-                                   smg_value *out_product);
+/* The product of two values of the shapes of inputs 0 and `second`, as MatMul has it. */
+smg_status smg_onnx_matrix_product(smg_onnx_build *b, const smg_onnx_node *n, int second, smg_value left,
+                                   smg_value right, smg_value *out_product);
+
+/* The convolution of x by w, of the shapes of inputs 0 and `weights`, as Conv without a bias (onnx_op_conv.c). */
+smg_status smg_onnx_convolution(smg_onnx_build *b, const smg_onnx_node *n, int weights, smg_value x, smg_value w,
+                                smg_value *out_y);
 
 /* ---- positions (onnx_part_rotate.c) ---- */
 

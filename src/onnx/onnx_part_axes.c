@@ -22,6 +22,13 @@ smg_value smg_onnx_window(smg_onnx_build *b, smg_value x, const smg_window *wind
     return smg_graph_window_of(b->graph, x, window);
 }
 
+smg_value smg_onnx_apart(smg_onnx_build *b, smg_value x, int axis, int64_t stride) {
+    if (stride == 1 || !x.id) return x;
+    x = smg_onnx_insert(b, x, axis + 1);
+    x = smg_graph_pad_of(b->graph, x, axis + 1, SMG_SIZE_ZERO, smg_onnx_int(b, stride - 1), 0.0);
+    return smg_onnx_merge(b, x, axis, 2);
+}
+
 /* ---- reductions ----------------------------------------------------------------------------- */
 
 smg_value smg_onnx_reduce_axis(smg_onnx_build *b, const char *op, smg_value x, int axis) {

@@ -321,6 +321,24 @@ smg_status smg_onnx_sizes_scatter_nd(smg_onnx_build *b, const smg_onnx_node *n, 
     return smg_onnx_known_out(b, n, 0, &data, out_done);
 }
 
+/* The same of vectors alone, for ScatterElements: what exporters write into a shape. */
+smg_status smg_onnx_sizes_scatter_elements(smg_onnx_build *b, const smg_onnx_node *n, bool *out_done) {
+    onnx_known data, indices, updates;
+    if (!smg_onnx_known_in(b, n, 0, &data) || !smg_onnx_known_in(b, n, 1, &indices) ||
+        !smg_onnx_known_in(b, n, 2, &updates) || !smg_onnx_known_alike(&data, &updates))
+        return SMG_OK;
+    if (strcmp(smg_onnx_attr_string(b, n, "reduction", "none"), "none") != 0) return SMG_OK;
+    if (data.rank != 1 || indices.count != updates.count) return SMG_OK;
+    for (int i = 0; i < indices.count; i++) {
+        int64_t index = 0;
+        if (!smg_onnx_number_is(b, indices.items[i], &index)) return SMG_OK;
+        if (index < 0) index += data.dims[0];
+        if (index < 0 || index >= data.dims[0]) return SMG_OK;
+        data.items[index] = updates.items[i];
+    }
+    return smg_onnx_known_out(b, n, 0, &data, out_done);
+}
+
 /* ---- from numbers ------------------------------------------------------------------------------- */
 
 smg_status smg_onnx_sizes_range(smg_onnx_build *b, const smg_onnx_node *n, bool *out_done) {

@@ -531,7 +531,7 @@ def resizes():
              opset=13, label=rounding)
     case("Resize", whole, None, none, fixed(vector(2, 3, 9, 9)), mode="cubic", cubic_coeff_a=-0.5, exclude_outside=1, opset=13, label="inside")
     case("Resize", x, None, None, fixed(vector(8, 10)), mode="linear", axes=[2, 3], opset=18, label="axes")
-    refused("Resize", x, None, None, fixed(vector(2, 2)), mode="linear", axes=[2, 3], antialias=1, opset=18, label="antialias")
+    case("Resize", x, None, None, fixed(vector(2, 2)), mode="linear", axes=[2, 3], antialias=1, opset=18, label="smooth, to two")
 
 
 # ---- norms ---------------------------------------------------------------------------------------
@@ -856,6 +856,48 @@ def sampled():
               "minus": fixed(vector(-1))}, 18)
 
 
+def folded():
+    """Patches summed into images, smaller images that are smooth, products of integers."""
+    ms = {"domain": "com.microsoft"}
+    for label, image, block, more in (("overlapping", (5, 6), (3, 2), {"pads": [1, 0, 1, 1]}), ("tiles", (4, 6), (2, 3), {"strides": [2, 3]}),
+                                      ("apart", (9, 5), (2, 2), {"strides": [3, 2], "dilations": [2, 1]}), ("a row", (8,), (3,), {"strides": [2]})):
+        pads, strides, dilations = (more.get(k, [d] * (2 * len(image))) for k, d in (("pads", 0), ("strides", 1), ("dilations", 1)))
+        count = np.prod([(image[i] + pads[i] + pads[len(image) + i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(len(image))])
+        case("Col2Im", named(f(2, 2 * np.prod(block), count), "b", None, None), fixed(vector(*image)), fixed(vector(*block)), opset=18, label=label, **more)
+    refused("Col2Im", f(2, 8, 12), fixed(vector(2, 2, 3)), fixed(vector(1, 1, 1)), label="three axes")
+    for taps in (2, 3):
+        chain = [node("Shape", ["x"], ["l"], start=2), node("Mul", ["l", "two"], ["l2"]), node("Add", ["l2", "more"], ["s"]), node("Col2Im", ["x", "s", "block"], ["y0"], strides=[2])]
+        add_nodes(f"Col2Im/18/{taps} taps, any extent", chain, {"x": named(f(2, 6, 5), "b", None, "l"), "two": fixed(vector(2)), "more": fixed(vector(taps - 2)),
+                  "block": fixed(vector(taps))}, 18)
+    x = named(f(2, 2, 7, 5), "b", None, None, None)
+    for mode in ("linear", "cubic"):
+        for outside in (0, 1):
+            case("Resize", x, None, None, fixed(vector(3, 4)), axes=[2, 3], mode=mode, antialias=1, exclude_outside=outside, opset=18, label=f"smooth {mode} {outside}")
+    case("Resize", x, None, fixed(F32([1, 1, 0.4, 1.7])), mode="linear", antialias=1, coordinate_transformation_mode="align_corners", opset=19, label="smooth corners")
+    refused("Resize", named(f(1, 1, 5, 4), None, None, "h", None), None, fixed(F32([1, 1, 0.5, 1])), mode="linear", antialias=1, label="smooth of any extent")
+    image, weights = named(ints(0, 256, 2, 4, 5, 6, kind=np.int32), "b", None, "h", "w"), ints(-128, 128, 6, 2, 3, 2, kind=np.int8)
+    byte = node("Cast", ["i"], ["x"], to=TensorProto.UINT8)
+    add_nodes("ConvInteger/13/groups", [byte, node("ConvInteger", ["x", "w", "xz", "wz"], ["y0"], group=2, pads=[1, 0, 1, 1], strides=[2, 1])],
+              {"i": image, "w": fixed(weights), "xz": fixed(np.uint8(120)), "wz": fixed(np.int8(3))}, 13)
+    scales = {"i": image, "xs": fixed(F32(0.02)), "xz": fixed(np.uint8(120)), "w": fixed(weights), "ws": fixed(positive(6) * F32(0.01)), "wz": fixed(np.zeros(6, np.int8)),
+              "ys": fixed(F32(0.0511)), "yz": fixed(np.uint8(130)), "bias": fixed(ints(-99, 99, 6, kind=np.int32))}
+    chain = [byte, node("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz", "bias"], ["q"], group=2, pads=[1, 0, 1, 1]), node("Cast", ["q"], ["y0"], to=TensorProto.INT32)]
+    add_nodes("QLinearConv/13/channels", chain, scales, 13)
+    rows, table = named(ints(0, 256, 2, 3, 8, kind=np.int32), "b", "s", None), ints(-128, 128, 8, 6, kind=np.int8)
+    chain = [byte, node("QLinearMatMul", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"], ["q"]), node("Cast", ["q"], ["y0"], to=TensorProto.INT32)]
+    add_nodes("QLinearMatMul/13/columns", chain, {**{k: v for k, v in scales.items() if k != "bias"}, "i": rows, "w": fixed(table)}, 13)
+    x, size = named(f(2, 3, 40), "b", "s", None), {"N": 6, "K": 40, "block_size": 16, **ms}
+    for bits, zero in ((4, None), (4, ints(0, 256, 12, kind=np.uint8)), (8, ints(0, 256, 18, kind=np.uint8)), (4, f(18, shift=8))):
+        packed = fixed(ints(0, 256, 6, 3, 2 * bits, kind=np.uint8))
+        case("MatMulNBits", x, packed, fixed(positive(18)), fixed(zero) if zero is not None else None, None, fixed(f(6)), bits=bits, opset=17,
+             label=f"{bits} bits, zero {'none' if zero is None else zero.dtype}", **size)
+    refused("MatMulNBits", x, fixed(ints(0, 256, 6, 3, 8, kind=np.uint8)), fixed(positive(18)), bits=3, opset=17, label="bits", **size)
+    chain = [node("Shape", ["x"], ["s"]), node("ScatterElements", ["s", "at", "by"], ["target"]), node("Expand", ["i", "target"], ["all"]),
+             node("GatherElements", ["x", "all"], ["y0"], axis=1)]
+    add_nodes("shapes/18/an extent put into a shape", chain, {"x": named(f(2, 5, 3), "b", "s", None), "at": fixed(vector(1)), "by": fixed(vector(2)),
+              "i": fixed(vector(3, 0).reshape(1, 2, 1))}, 18)
+
+
 def text(value):
     data = value.encode()
     return struct.pack("<I", len(data)) + data
@@ -869,7 +911,7 @@ def tensor(name, value):
 
 def main():
     for family in (elementwise, activations, reductions, shapes, shape_arithmetic, inferred_equalities, indices, products,
-                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds, grouped, sampled):
+                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds, grouped, sampled, folded):
         family()
     with open(sys.argv[1], "wb") as out:
         out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))
