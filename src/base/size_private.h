@@ -20,6 +20,7 @@ typedef struct size_atom {
     int symbol;
     smg_size_op op;
     smg_size a, b;
+    bool exact; /* a division by a number that leaves no rest, though no term says so: (s + mod(4*s, 5)) / 5 */
 } size_atom;
 
 typedef struct size_symbol {
@@ -48,6 +49,7 @@ struct smg_sizes {
     SMG_ARRAY(size_term) scratch; /* the sum under construction, canonical but for zeros */
     int32_t *table;               /* open addressing, id + 1 */
     int table_size;
+    bool exact; /* some atom is */
     bool quiet; /* a query is running: failures are answers, not errors */
 };
 

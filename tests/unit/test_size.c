@@ -48,6 +48,20 @@ static void assert_prints(fixture *f, smg_size size, const char *expected) {
     smg_text_free(&text);
 }
 
+/* Rounded up to a multiple, as exporters write it. */
+static void what_leaves_no_rest_is_whole(void **state) {
+    fixture *f = *state;
+    smg_size up = parse(f, "s + mod(4*s, 5)"), five = smg_size_const(f->s, 5);
+    smg_size parts = smg_size_div(f->s, up, five);
+    assert_int_equal(smg_size_mul(f->s, parts, five), up);
+    assert_int_equal(smg_size_mul(f->s, smg_size_mul(f->s, parts, parse(f, "b*parts_of+b")), parse(f, "10")),
+                     smg_size_mul(f->s, up, parse(f, "2*b*parts_of+2*b")));
+    smg_size both = smg_size_add(f->s, smg_size_mul(f->s, parts, parse(f, "b")), parts);
+    assert_int_equal(smg_size_mul(f->s, both, five), smg_size_mul(f->s, up, parse(f, "b+1")));
+    smg_size not_whole = smg_size_div(f->s, parse(f, "s + mod(3*s, 5)"), five);
+    assert_int_not_equal(smg_size_mul(f->s, not_whole, five), parse(f, "s + mod(3*s, 5)"));
+}
+
 static void equal_polynomials_share_an_id(void **state) {
     fixture *f = *state;
     assert_int_equal(parse(f, "b*s"), parse(f, "s*b"));
@@ -382,6 +396,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(bytes_round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(a_size_of_too_many_parts_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_text_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_leaves_no_rest_is_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(bounds_and_symbols, setup, teardown),
         cmocka_unit_test_setup_teardown(random_expressions_have_the_right_value, setup, teardown),
         cmocka_unit_test_setup_teardown(ends_between_hold, setup, teardown),
