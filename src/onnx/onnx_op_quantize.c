@@ -144,21 +144,27 @@ static smg_value scale_along(smg_onnx_build *b, const smg_onnx_node *n, int inpu
     return smg_onnx_along(b, scale, axis, rank);
 }
 
-/* What the QLinear operators do with sums of products: inputs are two factors, each with its scale and zero point, then
- * the result's scale and zero point. */
-static smg_status requantised(smg_onnx_build *b, const smg_onnx_node *n, smg_value sum, int row, int column) {
+/* Output 0 from f32, by the scale in input `scale` and the zero point behind it, whose type it has. */
+static smg_status set_quantised(smg_onnx_build *b, const smg_onnx_node *n, smg_value y, int scale, int axis) {
     double low = 0, high = 0;
-    int rank = smg_onnx_rank(b, sum);
-    smg_import_dtype dtype = n->inputs[7]->dtype;
-    if (!sum.id) return smg_onnx_failed(b, n);
+    int rank = smg_onnx_rank(b, y);
+    bool shifts = smg_onnx_has(n, scale + 1);
+    smg_import_dtype dtype = n->inputs[shifts ? scale + 1 : 0]->dtype;
+    if (!y.id) return smg_onnx_failed(b, n);
     if (!range_of(dtype, &low, &high))
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "it quantises to %s; int8, uint8 and int16 are known",
                              smg_import_dtype_word(dtype));
+    smg_value by = scale_along(b, n, scale, axis, rank);
+    smg_value zero = shifts ? scale_along(b, n, scale + 1, axis, rank) : (smg_value){0};
+    if (!by.id || (shifts && !zero.id)) return smg_onnx_failed(b, n);
+    return smg_onnx_set_typed(b, n, 0, dtype, quantised(b, y, by, zero, low, high));
+}
+
+/* Sums of products: inputs are two factors, each with its scale and zero point, then those of the result. */
+static smg_status requantised(smg_onnx_build *b, const smg_onnx_node *n, smg_value sum, int row, int column) {
+    int rank = smg_onnx_rank(b, sum);
     smg_value scales = smg_onnx_map2(b, "mul", scale_along(b, n, 1, row, rank), scale_along(b, n, 4, column, rank));
-    smg_value y = smg_onnx_map2(b, "mul", smg_onnx_to(b, sum, SMG_TYPE_F32), scales);
-    smg_value scale = scale_along(b, n, 6, row, rank), zero = scale_along(b, n, 7, row, rank);
-    if (!scale.id || !zero.id) return smg_onnx_failed(b, n);
-    return smg_onnx_set_typed(b, n, 0, dtype, quantised(b, y, scale, zero, low, high));
+    return set_quantised(b, n, smg_onnx_map2(b, "mul", smg_onnx_to(b, sum, SMG_TYPE_F32), scales), 6, row);
 }
 
 smg_status smg_onnx_convert_qlinear_matmul(smg_onnx_build *b, const smg_onnx_node *n) {
@@ -178,6 +184,59 @@ smg_status smg_onnx_convert_qlinear_conv(smg_onnx_build *b, const smg_onnx_node 
     if (smg_onnx_has(n, 8))
         y = smg_onnx_map2(b, "add", y, smg_onnx_along(b, smg_onnx_in(b, n, 8), 1, n->inputs[0]->rank));
     return requantised(b, n, y, 1, 1);
+}
+
+/* ---- other operators between quantised tensors -------------------------------------------------- */
+
+/* Input `x` as f32, by the one scale and zero point behind it. */
+static smg_status real(smg_onnx_build *b, const smg_onnx_node *n, int x, smg_value *out) {
+    SMG_TRY(shifted(b, n, x, x + 2, -1, out));
+    smg_value scale = scale_along(b, n, x + 1, -1, 0);
+    *out = smg_onnx_map2(b, "mul", smg_onnx_to(b, *out, SMG_TYPE_F32), scale);
+    return out->id ? SMG_OK : smg_onnx_failed(b, n);
+}
+
+smg_status smg_onnx_convert_qlinear_binary(smg_onnx_build *b, const smg_onnx_node *n) {
+    smg_value x, y;
+    SMG_TRY(real(b, n, 0, &x));
+    SMG_TRY(real(b, n, 3, &y));
+    return set_quantised(b, n, smg_onnx_map2(b, strcmp(n->op, "QLinearAdd") == 0 ? "add" : "mul", x, y), 6, -1);
+}
+
+smg_status smg_onnx_convert_qlinear_unary(smg_onnx_build *b, const smg_onnx_node *n) {
+    bool over[SMG_MAX_RANK] = {false};
+    smg_value x;
+    SMG_TRY(real(b, n, 0, &x));
+    int axis, rank = smg_onnx_rank(b, x);
+    if (strcmp(n->op, "QLinearSigmoid") == 0) {
+        x = smg_onnx_map1(b, "sigmoid", x);
+    } else if (strcmp(n->op, "QLinearLeakyRelu") == 0) {
+        smg_value below = smg_onnx_with(b, "mul", x, smg_onnx_attr_float(b, n, "alpha", 0.01));
+        x = smg_onnx_select(b, smg_onnx_with(b, "lt", x, 0.0), below, x);
+    } else if (strcmp(n->op, "QLinearSoftmax") == 0) {
+        SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", -1), rank, &axis));
+        if (smg_onnx_attr_int(b, n, "opset", 13) < 13 && axis != rank - 1)
+            return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "all axes from %d on are one", axis);
+        x = smg_onnx_softmax(b, x, axis, false);
+    } else {
+        bool last = smg_onnx_attr_int(b, n, "channels_last", 0) != 0;
+        for (int i = last ? 1 : 2; i < rank - (last ? 1 : 0); i++) over[i] = true;
+        x = smg_onnx_mean(b, x, over);
+    }
+    return set_quantised(b, n, x, 3, -1);
+}
+
+/* The result's scale and zero point, then for each part the part, its scale and its zero point. */
+smg_status smg_onnx_convert_qlinear_concat(smg_onnx_build *b, const smg_onnx_node *n) {
+    smg_value *parts = SMG_ARENA_ARRAY(b->arena, smg_value, (size_t)n->input_count);
+    int axis, count = (n->input_count - 2) / 3;
+    if (!parts) return SMG_MEMORY;
+    if (count < 1 || n->input_count != 2 + 3 * count)
+        return smg_onnx_fail(b, n, SMG_INVALID, "%d inputs are no parts with a scale and a zero point each",
+                             n->input_count);
+    for (int i = 0; i < count; i++) SMG_TRY(real(b, n, 2 + 3 * i, &parts[i]));
+    SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", 0), smg_onnx_rank(b, parts[0]), &axis));
+    return set_quantised(b, n, smg_graph_concat(b->graph, count, parts, axis), 0, -1);
 }
 
 /* ---- blocks of four or eight bits --------------------------------------------------------------- */

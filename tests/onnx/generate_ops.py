@@ -886,6 +886,16 @@ def folded():
     rows, table = named(ints(0, 256, 2, 3, 8, kind=np.int32), "b", "s", None), ints(-128, 128, 8, 6, kind=np.int8)
     chain = [byte, node("QLinearMatMul", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"], ["q"]), node("Cast", ["q"], ["y0"], to=TensorProto.INT32)]
     add_nodes("QLinearMatMul/13/columns", chain, {**{k: v for k, v in scales.items() if k != "bias"}, "i": rows, "w": fixed(table)}, 13)
+    given = {"i": rows, "k": named(ints(0, 256, 2, 3, 8, kind=np.int32), "b", "s", None), **{n: scales[n] for n in ("xs", "xz", "ys", "yz")}}
+    cast = [byte, node("Cast", ["k"], ["w"], to=TensorProto.UINT8), node("Cast", ["q"], ["y0"], to=TensorProto.INT32)]
+    for op in ("QLinearAdd", "QLinearMul"):
+        add_nodes(f"{op}/17", [*cast[:2], node(op, ["x", "xs", "xz", "w", "ys", "yz", "ys", "yz"], ["q"], **ms), cast[2]], given, 17)
+    for op, more in (("QLinearSigmoid", {}), ("QLinearLeakyRelu", {"alpha": 0.2}), ("QLinearSoftmax", {"axis": -1, "opset": 13})):
+        small = {**given, "ys": fixed(F32(1 / 128)), "yz": fixed(np.uint8(0 if op == "QLinearSoftmax" else 9))}
+        add_nodes(f"{op}/17", [byte, node(op, ["x", "xs", "xz", "ys", "yz"], ["q"], **more, **ms), cast[2]], {k: v for k, v in small.items() if k != "k"}, 17)
+    add_nodes("QLinearGlobalAveragePool/17", [byte, node("QLinearGlobalAveragePool", ["x", "xs", "xz", "xs", "xz"], ["q"], channels_last=0, **ms), cast[2]],
+              {"i": image, "xs": scales["xs"], "xz": scales["xz"]}, 17)
+    add_nodes("QLinearConcat/17", [*cast[:2], node("QLinearConcat", ["ys", "yz", "x", "xs", "xz", "w", "ys", "yz"], ["q"], axis=2, **ms), cast[2]], given, 17)
     x, size = named(f(2, 3, 40), "b", "s", None), {"N": 6, "K": 40, "block_size": 16, **ms}
     for bits, zero in ((4, None), (4, ints(0, 256, 12, kind=np.uint8)), (8, ints(0, 256, 18, kind=np.uint8)), (4, f(18, shift=8))):
         packed = fixed(ints(0, 256, 6, 3, 2 * bits, kind=np.uint8))
