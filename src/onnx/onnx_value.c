@@ -153,10 +153,37 @@ bool smg_onnx_is_number(smg_onnx_build *b, smg_onnx_value *v, double *out_number
     return true;
 }
 
+/* What the graph computes from single numbers alone, as a quantised constant behind its scale. */
+static bool computed_number(smg_onnx_build *b, smg_exprs *exprs, const smg_node *node, int steps, double *out_number) {
+    smg_expr leaf[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
+    double number[SMG_MAX_OPERANDS] = {0};
+    smg_op_class class_ = smg_op_get(node->op)->class_;
+    *out_number = node->value;
+    if (node->op == SMG_OP_FILL) return true;
+    if (steps == 0 || (class_ != SMG_CLASS_MAP && class_ != SMG_CLASS_VIEW) || node->op == SMG_OP_WINDOW) return false;
+    for (int k = 0; k < node->operand_count; k++) {
+        const smg_node *operand = smg_graph_node(b->graph, node->operand[k]);
+        if (!computed_number(b, exprs, operand, steps - 1, &number[k])) return false;
+        leaf[k] = smg_expr_leaf(exprs, smg_type_kind(operand->type), k);
+    }
+    *out_number = number[0];
+    if (class_ == SMG_CLASS_VIEW) return true;
+    smg_expr expr = smg_op_expr(exprs, node->op, node->type, leaf);
+    if (expr == SMG_EXPR_NONE) return false;
+    *out_number = smg_expr_eval(exprs, expr, number);
+    return true;
+}
+
+#define MOST_STEPS 8
+
 smg_status smg_onnx_number(smg_onnx_build *b, const smg_onnx_node *n, int input, double fallback, double *out_number) {
     *out_number = fallback;
     if (!smg_onnx_has(n, input)) return SMG_OK;
     if (smg_onnx_is_number(b, n->inputs[input], out_number)) return SMG_OK;
+    smg_exprs *exprs = NULL;
+    const smg_node *node = n->inputs[input]->graph.id ? smg_graph_node_of(b->graph, n->inputs[input]->graph) : NULL;
+    if (node && smg_exprs_create(b->arena, &exprs) != SMG_OK) return SMG_MEMORY;
+    if (node && computed_number(b, exprs, node, MOST_STEPS, out_number)) return SMG_OK;
     return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "input %d ('%s') must be one constant number", input,
                          n->inputs[input]->name);
 }

@@ -896,6 +896,9 @@ def folded():
     add_nodes("QLinearGlobalAveragePool/17", [byte, node("QLinearGlobalAveragePool", ["x", "xs", "xz", "xs", "xz"], ["q"], channels_last=0, **ms), cast[2]],
               {"i": image, "xs": scales["xs"], "xz": scales["xz"]}, 17)
     add_nodes("QLinearConcat/17", [*cast[:2], node("QLinearConcat", ["ys", "yz", "x", "xs", "xz", "w", "ys", "yz"], ["q"], axis=2, **ms), cast[2]], given, 17)
+    chain = [node("DequantizeLinear", ["q", "xs", "xz"], ["v"]), node("Pad", ["x", "pads", "v"], ["y0"])]
+    add_nodes("Pad/17/a quantised number", chain, {"x": named(f(2, 3), "b", None), "q": fixed(np.uint8(99)), "pads": fixed(vector(0, 1, 0, 2)),
+              "xs": scales["xs"], "xz": scales["xz"]}, 17)
     x, size = named(f(2, 3, 40), "b", "s", None), {"N": 6, "K": 40, "block_size": 16, **ms}
     for bits, zero in ((4, None), (4, ints(0, 256, 12, kind=np.uint8)), (8, ints(0, 256, 18, kind=np.uint8)), (4, f(18, shift=8))):
         packed = fixed(ints(0, 256, 6, 3, 2 * bits, kind=np.uint8))
