@@ -30,19 +30,21 @@ static void look_at_extents(smg_onnx_build *b) {
     }
 }
 
-/* The bound that follows where the size is an extent and a number, or a number less an extent. */
+/* The nearest bound that follows where the size is an extent and a number, or a number less an extent. */
 static bool bound_by_extent(smg_onnx_build *b, smg_size size, bool less, int64_t *out_bound) {
     int64_t rest = 0;
+    bool found = false;
     look_at_extents(b);
     for (int i = 0; i < b->extents.count; i++) {
         smg_size extent = b->extents.items[i];
         smg_size gap = less ? smg_size_add(b->sizes, size, extent) : smg_size_sub(b->sizes, size, extent);
         if (gap < 0) b->failed = true;
         if (!smg_size_is_const(b->sizes, gap, &rest)) continue;
-        *out_bound = less ? rest - 1 : rest + 1;
-        return true;
+        int64_t bound = less ? rest - 1 : rest + 1;
+        if (!found || (less ? bound < *out_bound : bound > *out_bound)) *out_bound = bound;
+        found = true;
     }
-    return false;
+    return found;
 }
 
 static int64_t low_of(smg_onnx_build *b, smg_size size) {

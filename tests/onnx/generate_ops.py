@@ -899,6 +899,9 @@ def folded():
     chain = [node("DequantizeLinear", ["q", "xs", "xz"], ["v"]), node("Pad", ["x", "pads", "v"], ["y0"])]
     add_nodes("Pad/17/a quantised number", chain, {"x": named(f(2, 3), "b", None), "q": fixed(np.uint8(99)), "pads": fixed(vector(0, 1, 0, 2)),
               "xs": scales["xs"], "xz": scales["xz"]}, 17)
+    chain = [node("Slice", ["x", "one", "minus", "one"], ["part"]), node("Shape", ["part"], ["dims"]), node("Equal", ["dims", "minus"], ["free"]),
+             node("Where", ["free", "one", "dims"], ["target"]), node("Expand", ["number", "target"], ["y0"])]
+    add_nodes("shapes/18/the extent of a part", chain, {"x": named(f(2, 5), "b", "s"), "one": fixed(vector(1)), "minus": fixed(vector(-1)), "number": fixed(f(1))}, 18)
     x, size = named(f(2, 3, 40), "b", "s", None), {"N": 6, "K": 40, "block_size": 16, **ms}
     for bits, zero in ((4, None), (4, ints(0, 256, 12, kind=np.uint8)), (8, ints(0, 256, 18, kind=np.uint8)), (4, f(18, shift=8))):
         packed = fixed(ints(0, 256, 6, 3, 2 * bits, kind=np.uint8))
