@@ -82,7 +82,7 @@ void sched_set_tiles(const enumerator *e, const lane_shape *shape, bool whole, s
 /* What a repetition carries has room for whole slices of it. */
 void sched_fill_slices(smg_schedule *s);
 
-/* sched_candidates.c: lanes of a subgroup that may tell each other values; 1: there are none. */
+/* sched_add.c: lanes of a subgroup that may tell each other values; 1: there are none. */
 int sched_subgroup(const smg_target *t);
 bool sched_has_room(const enumerator *e, const smg_schedule *s);
 bool sched_takes_turns(const enumerator *e, const smg_schedule *s); /* may shared tiles lie on the same memory? */
