@@ -13,7 +13,8 @@ typedef struct direct_form {
     int depth, together; /* of k: the tile's, as many as are written out */
     bool clamped;        /* some rows of the tile may lie behind the last one */
     bool pairs;          /* two k of a row are one word */
-    const char *from;    /* the first k of those written out */
+    glsl_sums sums;
+    const char *from; /* the first k of those written out */
 } direct_form;
 
 static smg_size stride_of(const smg_access *access, int axis) {
@@ -96,38 +97,33 @@ static const char *row_element(glsl_writer *w, const direct_form *f, const smg_i
     return GLSL_STRING(w, "%s%s.v[%s]%s", f->to_a->before, address, row_place(w, f, instr, i, x), f->to_a->behind);
 }
 
-static const char *sum_place(glsl_writer *w, const direct_form *f, const smg_layout *sums, int i, int j) {
-    int64_t at[SMG_LAYOUT_AXES];
-    for (int n = 0; n < sums->axis_count; n++) {
-        int axis = sums->axes[n].axis;
-        at[n] = smg_layout_part(&f->it.outer, axis, SMG_LAYOUT_REGISTER, i) +
-                smg_layout_part(&f->it.inner, axis, SMG_LAYOUT_REGISTER, j);
-    }
-    return number(w, smg_layout_register_of(sums, at));
-}
-
 /* The outer product of one k, written out: compilers of shaders take long over loops of that many places. */
 static void multiply(glsl_writer *w, const direct_form *f, const smg_instr *instr, int x) {
-    int columns = f->it.inner_registers;
-    const char *name = w->tile_name[instr->dst];
-    const smg_layout *sums = &w->k->layouts.items[w->k->tiles.items[instr->dst].layout];
+    int columns = f->it.inner_registers, group = f->sums.group;
     const char *down = glsl_times(w, number(w, x), stride_of(f->b, instr->axes[0]));
-    glsl_open(w, "");
-    GLSL_LINE(w, "float fa, fb[%d];", columns);
-    GLSL_LINE(w, "%s p;", f->to_b->word);
     for (int j = 0; j < columns; j++) {
-        GLSL_LINE(w, "p = %s(b0 + %dul * uint64_t(uint(%s)));", f->to_b->word, f->to_b->bytes,
-                  glsl_plus(w, down, column_place(w, f, j)));
-        GLSL_LINE(w, "fb[%d] = %s(p);", j, f->to_b->across);
+        glsl_load_across(w, type_of(w->k, f->b),
+                         GLSL_STRING(w, "b0 + %dul * uint64_t(uint(%s))", f->to_b->bytes,
+                                     glsl_plus(w, down, column_place(w, f, j))));
+        const char *to = GLSL_STRING(w, group > 1 ? "fb%d[%d]" : "fb%d", j / group, j % group);
+        GLSL_LINE(w, "%s = %s;", to, glsl_take_across(w, type_of(w->k, f->b)));
     }
     for (int i = 0; i < f->it.outer_registers; i++) {
         GLSL_LINE(w, "fa = %s;", row_element(w, f, instr, i, x));
-        for (int j = 0; j < columns; j++) {
-            const char *place = sum_place(w, f, sums, i, j);
-            GLSL_LINE(w, "t_%s[%s] = fma(fa, fb[%d], t_%s[%s]);", name, place, j, name, place);
-        }
+        for (int j = 0; j < columns; j += group)
+            glsl_add_products(w, &f->sums, i, j, "fa", GLSL_STRING(w, "fb%d", j / group));
     }
-    glsl_close(w);
+}
+
+static void multiply_all(glsl_writer *w, direct_form *f, const smg_instr *instr) {
+    f->sums = glsl_sums_of(w, &f->it, instr->dst);
+    glsl_open_sums(w, &f->sums);
+    glsl_declare_across(w, type_of(w->k, f->b));
+    GLSL_LINE(w, "float fa;");
+    for (int j = 0; j < f->it.inner_registers; j += f->sums.group)
+        GLSL_LINE(w, "%s fb%d;", glsl_vector(f->sums.group), j / f->sums.group);
+    for (int x = 0; x < f->together; x++) multiply(w, f, instr, x);
+    glsl_close_sums(w, &f->sums);
 }
 
 void glsl_direct_mma(glsl_writer *w, const smg_instr *instr) {
@@ -151,6 +147,6 @@ void glsl_direct_mma(glsl_writer *w, const smg_instr *instr) {
     glsl_open(w, f.together < f.depth ? outer : "");
     GLSL_LINE(w, "uint64_t b0 = %s;", start_of(w, &f, f.b, instr->axes[0], "0"));
     row_addresses(w, &f, instr->axes[0]);
-    for (int x = 0; x < f.together; x++) multiply(w, &f, instr, x);
+    multiply_all(w, &f, instr);
     glsl_close(w);
 }

@@ -140,11 +140,6 @@ static void write_push(glsl_writer *w, smg_text *out) {
     if (head[0] == '\0') smg_text_add(out, "} push;\n");
 }
 
-static void write_lanes(const glsl_writer *w, smg_text *out) {
-    for (int lane = 1; w->uses[GLSL_USE_ADDRESSES] && lane < w->k->subgroup; lane++)
-        smg_text_addf(out, "    bool smg_lane%d = gl_SubgroupInvocationID == %du;\n", lane, lane);
-}
-
 static void write_shared(glsl_writer *w, smg_text *out) {
     const smg_kernel *k = w->k;
     for (int t = 0; t < k->tiles.count; t++) {
@@ -210,7 +205,7 @@ void glsl_head(glsl_writer *w, smg_text *out) {
     glsl_write_pointers(w, out);
     write_library(w, smg_text_cstr(&sizes), out);
     smg_text_add(out, "\nvoid main()\n{\n");
-    write_lanes(w, out);
+    glsl_write_lanes(w, out);
     smg_text_add(out, smg_text_cstr(&sizes));
     if (w->status == SMG_OK) w->status = smg_text_status(&sizes);
     smg_text_free(&sizes);

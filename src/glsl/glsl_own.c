@@ -2,7 +2,7 @@
  * same for all of them: one load, by a 64-bit address where the program says so, because loads from bindings are
  * checked against their ends one by one. What is behind the end of an axis is read as its last element: of columns
  * nobody looks at those sums, and along the contraction the left factor is 0 there. Written out, so that sums are
- * registers. */
+ * registers; neighbours of the right factor are one load by four where they lie so. */
 #include "glsl_private.h"
 
 typedef struct own_form {
@@ -14,6 +14,8 @@ typedef struct own_form {
     int together;                /* k that are written out */
     const char *from;            /* the first of them */
     bool k_ends, columns_end;    /* may lie behind the end */
+    bool four_columns, four_k;   /* neighbours of the right factor are read by four */
+    glsl_sums sums;
 } own_form;
 
 static smg_size stride_along(const smg_access *access, int axis) {
@@ -66,7 +68,9 @@ static void declare_place(glsl_writer *w, const own_form *f, int x, int j) {
         return;
     }
     w->address_used[f->b->buffer] = true;
-    const char *word = f->pairs >= 0 ? glsl_pointer_to_pairs(w) : f->pointer->word;
+    const char *word = f->pointer->word;
+    if (f->pairs >= 0) word = glsl_pointer_to_pairs(w);
+    if (f->four_columns || f->four_k) word = glsl_pointer_to_groups(w, SMG_TYPE_F32, SMG_WIDE);
     GLSL_LINE(w, "%s %s = %s(push.a_%s + %dul * uint64_t(uint(%s)));", word, name, word, w->buffer_name[f->b->buffer],
               f->pointer->bytes, sum);
 }
@@ -113,27 +117,86 @@ static const char *left_element(glsl_writer *w, const own_form *f, int i, int x)
     return glsl_register(w, f->instr->a, place);
 }
 
-static const char *sum_element(glsl_writer *w, const own_form *f, int i, int j) {
-    const smg_layout *sums = &w->k->layouts.items[w->k->tiles.items[f->instr->dst].layout];
-    int64_t at[SMG_LAYOUT_AXES];
-    for (int n = 0; n < sums->axis_count; n++) {
-        int axis = sums->axes[n].axis;
-        at[n] = smg_layout_part(&f->it.outer, axis, SMG_LAYOUT_REGISTER, i) +
-                smg_layout_part(&f->it.inner, axis, SMG_LAYOUT_REGISTER, j);
+/* ---- by four ---------------------------------------------------------------------------------------- */
+
+/* Elements from the place's address to the x-th k of column j; false: the run's sizes say. */
+static bool known_distance(const glsl_writer *w, const own_form *f, int x, int j, int64_t *out_elements) {
+    int k = f->instr->axes[0];
+    int64_t stride = 0;
+    *out_elements = 0;
+    if (!f->k_ends && !smg_size_is_const(w->k->sizes, stride_along(f->b, k), &stride)) return false;
+    *out_elements = x * stride;
+    for (int n = 0; n < f->it.inner_count && !f->columns_end; n++) {
+        int64_t at = smg_layout_part(&f->it.inner, f->it.inner_axes[n], SMG_LAYOUT_REGISTER, j);
+        if (at != 0 && !smg_size_is_const(w->k->sizes, stride_along(f->b, f->it.inner_axes[n]), &stride)) return false;
+        if (at != 0) *out_elements += at * stride;
     }
-    return glsl_register(w, f->instr->dst, number(w, smg_layout_register_of(sums, at)));
+    return true;
+}
+
+/* Does every fourth k, or column, begin a group of the address's with the next three? */
+static bool lies_by_four(const glsl_writer *w, const own_form *f, bool along_k) {
+    for (int x = 0; x < f->together; x++)
+        for (int j = 0; j < f->it.inner_registers; j++) {
+            int n = (along_k ? x : j) % SMG_WIDE;
+            int64_t first, here;
+            if (!known_distance(w, f, along_k ? x - n : x, along_k ? j : j - n, &first)) return false;
+            if (!known_distance(w, f, x, j, &here) || first % SMG_WIDE != 0 || here != first + n) return false;
+        }
+    return true;
+}
+
+static void find_fours(const glsl_writer *w, own_form *f) {
+    bool floats = f->pointer != NULL && w->k->buffers.items[f->b->buffer].type == SMG_TYPE_F32;
+    f->four_columns = floats && f->sums.group == SMG_WIDE && !f->columns_end && lies_by_four(w, f, false);
+    f->four_k = floats && !f->four_columns && !f->k_ends && f->together % SMG_WIDE == 0 && lies_by_four(w, f, true);
+}
+
+static const char *four_at(glsl_writer *w, const own_form *f, int x, int j) {
+    int64_t elements = 0;
+    known_distance(w, f, x, j, &elements);
+    return GLSL_STRING(w, "%s.v[%lld]", place_name(w, f, x, j), (long long)elements / SMG_WIDE);
+}
+
+/* ---- multiply-adds ---------------------------------------------------------------------------------- */
+
+/* k that are multiplied before the next columns are. */
+static int step_of(const own_form *f) {
+    return f->four_k ? SMG_WIDE : 1;
+}
+
+/* The right factor's columns of one vector, from j on, for the k from x on: fb0 to fb3. */
+static void read_right(glsl_writer *w, const own_form *f, int x, int j) {
+    const char *parts[SMG_WIDE] = {"", "", "", ""};
+    int group = f->sums.group;
+    for (int n = 0; f->four_k && n < group; n++) GLSL_LINE(w, "c%d = %s;", n, four_at(w, f, x, j + n));
+    for (int m = 0; m < step_of(f); m++) {
+        for (int n = 0; n < group && !f->four_columns; n++)
+            parts[n] = f->four_k ? GLSL_STRING(w, "c%d[%d]", n, m) : right_element(w, f, x, j + n);
+        GLSL_LINE(w, "fb%d = %s;", m, f->four_columns ? four_at(w, f, x, j) : glsl_vector_of(w, parts, group));
+    }
 }
 
 static void multiply(glsl_writer *w, const own_form *f, int x) {
-    for (int j = 0; j < f->it.inner_registers; j++) {
-        const char *right = right_element(w, f, x, j);
-        if (f->it.outer_registers > 1) GLSL_LINE(w, "fb = %s;", right);
-        for (int i = 0; i < f->it.outer_registers; i++) {
-            const char *sum = sum_element(w, f, i, j);
-            GLSL_LINE(w, "%s = fma(%s, %s, %s);", sum, left_element(w, f, i, x),
-                      f->it.outer_registers > 1 ? "fb" : right, sum);
-        }
+    int rows = f->it.outer_registers, step = step_of(f);
+    for (int i = 0; i < rows; i++)
+        for (int m = 0; m < step; m++) GLSL_LINE(w, "fa%d = %s;", i * step + m, left_element(w, f, i, x + m));
+    for (int j = 0; j < f->it.inner_registers; j += f->sums.group) {
+        read_right(w, f, x, j);
+        for (int i = 0; i < rows; i++)
+            for (int m = 0; m < step; m++)
+                glsl_add_products(w, &f->sums, i, j, GLSL_STRING(w, "fa%d", i * step + m), GLSL_STRING(w, "fb%d", m));
     }
+}
+
+static void multiply_all(glsl_writer *w, const own_form *f) {
+    int step = step_of(f);
+    glsl_open_sums(w, &f->sums);
+    for (int i = 0; i < f->it.outer_registers * step; i++) GLSL_LINE(w, "float fa%d;", i);
+    for (int m = 0; m < step; m++) GLSL_LINE(w, "%s fb%d;", glsl_vector(f->sums.group), m);
+    for (int n = 0; f->four_k && n < f->sums.group; n++) GLSL_LINE(w, "vec4 c%d;", n);
+    for (int x = 0; x < f->together; x += step) multiply(w, f, x);
+    glsl_close_sums(w, &f->sums);
 }
 
 void glsl_own_mma(glsl_writer *w, const smg_instr *instr) {
@@ -152,11 +215,12 @@ void glsl_own_mma(glsl_writer *w, const smg_instr *instr) {
     for (int n = 0; n < f.it.inner_count; n++)
         f.columns_end = f.columns_end || !glsl_always_valid(w, f.it.inner_axes[n]);
     f.pairs = f.pointer != NULL ? axis_of_pairs(w, &f) : -1;
+    f.sums = glsl_sums_of(w, &f.it, instr->dst);
+    find_fours(w, &f);
     if (f.together < depth) GLSL_LINE(w, "[[dont_unroll]]");
     glsl_open(w, f.together < depth ? GLSL_STRING(w, "for (int k0 = 0; k0 < %d; k0 += %d)", depth, f.together) : "");
     for (int x = 0; x < (f.k_ends ? f.together : 1); x++)
         for (int j = 0; j < (f.columns_end ? f.it.inner_registers : 1); j++) declare_place(w, &f, x, j);
-    if (f.it.outer_registers > 1) GLSL_LINE(w, "float fb;");
-    for (int x = 0; x < f.together; x++) multiply(w, &f, x);
+    multiply_all(w, &f);
     glsl_close(w);
 }

@@ -41,6 +41,8 @@ typedef struct glsl_writer {
     smg_status status;
     bool uses[GLSL_USE_COUNT];
     bool pointer_used[SMG_TYPE_COUNT];
+    int pointer_groups[SMG_TYPE_COUNT]; /* widths of the groups that are read so: a sum of powers of two */
+    bool across[SMG_TYPE_COUNT];        /* neighbours are read across the lanes */
     bool pairs_used;
     const char **axis_name, **tile_name, **buffer_name; /* unique identifiers, without prefix */
     bool *looped;                                       /* axis has a loop open */
@@ -131,7 +133,7 @@ const char *glsl_times(glsl_writer *w, const char *text, smg_size stride);
 const char *glsl_times_literal(glsl_writer *w, const char *text, int64_t factor);
 const char *glsl_both(glsl_writer *w, const char *a, const char *b); /* a && b; NULL is true */
 
-/* glsl_type.c: memory that is read by 64-bit addresses, as the language has it: its word, the macro that reads the
+/* glsl_type.c: memory that is read by 64-bit addresses, as the language has it: its word, the macro that takes the
  * lane's element, what an element is, what stands around it to make it a float, bytes of one. */
 typedef struct glsl_pointer {
     const char *word, *across, *element, *before, *behind;
@@ -143,7 +145,15 @@ bool glsl_lies_in_pairs(const glsl_writer *w, int tile, int axis);
 /* The word of a pointer to two elements of 16 bits, and one of the two that begin at `first`, which is even. */
 const char *glsl_pointer_to_pairs(glsl_writer *w);
 const char *glsl_pair_element(glsl_writer *w, smg_type type, const char *pointer, const char *first, int half);
+/* The word of a pointer to groups of SMG_PAIR or SMG_WIDE elements, which may begin at any of them. */
+const char *glsl_pointer_to_groups(glsl_writer *w, smg_type type, int width);
+/* Neighbours by the lane: `load` reads those of all lanes behind the address into locals that `declare` declares;
+ * the text is the lane's own, a float. */
+void glsl_declare_across(glsl_writer *w, smg_type type);
+void glsl_load_across(glsl_writer *w, smg_type type, const char *address);
+const char *glsl_take_across(glsl_writer *w, smg_type type);
 void glsl_write_pointers(const glsl_writer *w, smg_text *out);
+void glsl_write_lanes(const glsl_writer *w, smg_text *out); /* which of those neighbours are the lane's */
 /* What a buffer's elements are declared as; an element as a value; a value as an element. */
 const char *glsl_buffer_word(smg_type type);
 const char *glsl_buffer_element(glsl_writer *w, int buffer, const char *address);
@@ -320,6 +330,19 @@ void glsl_take_runs(glsl_writer *w, const smg_instr *instr);
 void glsl_registers(glsl_writer *w, int tile);
 void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr);
 void glsl_take(glsl_writer *w, const smg_instr *instr, int at);
+
+/* glsl_sums.c: the sums of a product that is written out, those of neighbouring columns as one vector meanwhile. */
+typedef struct glsl_sums {
+    const glsl_iter *it; /* of the sums */
+    int tile, group;     /* columns of a vector: 1, 2 or 4 */
+} glsl_sums;
+glsl_sums glsl_sums_of(const glsl_writer *w, const glsl_iter *it, int tile);
+void glsl_open_sums(glsl_writer *w, const glsl_sums *sums);
+/* Row i's element of the left factor, a float, times the right factor's columns from j on, a vector. */
+void glsl_add_products(glsl_writer *w, const glsl_sums *sums, int i, int j, const char *left, const char *right);
+void glsl_close_sums(glsl_writer *w, const glsl_sums *sums);
+const char *glsl_vector(int width);                                        /* "vec4"; of one: "float" */
+const char *glsl_vector_of(glsl_writer *w, const char **parts, int width); /* of its parts */
 
 /* MMA of other kinds: glsl_direct.c, of factors by address; glsl_own.c, whose left factor is a register tile of the
  * scalar tier; glsl_pairs.c, with partial sums. glsl_mma.c: all of them, and that of shared tiles and views. */

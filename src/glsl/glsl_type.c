@@ -38,30 +38,79 @@ const char *glsl_pair_element(glsl_writer *w, smg_type type, const char *pointer
     return half_of(w, type, GLSL_STRING(w, "%s.v[(%s) >> 1]", pointer, first), half);
 }
 
-/* A pointer's element of the lane's number. Every lane reads all of them, from addresses that are the same for all
- * lanes, and takes its own as memory has it: neighbours are one load then, and what it loads is made wider once. No
- * function: a driver takes as long over a call as over all that is in it. `volatile` because a driver that looks for
- * two loads of one address compares every load with every other; here are none. */
-static void write_across(const glsl_writer *w, const glsl_pointer *p, smg_text *out) {
-    bool wider = strcmp(p->element, "float16_t") == 0 && !w->target->fp16; /* a device that cannot choose halves */
-    const char *before = wider ? p->before : "", *behind = wider ? p->behind : "";
-    smg_text_addf(out, "#define %s(p) %s", p->across, wider ? "" : p->before);
-    for (int lane = 1; lane < w->k->subgroup; lane++) smg_text_add(out, "mix(");
-    smg_text_addf(out, "%sp.v[0]%s", before, behind);
-    for (int lane = 1; lane < w->k->subgroup; lane++)
-        smg_text_addf(out, ", %sp.v[%d]%s, smg_lane%d)", before, lane, behind, lane);
-    smg_text_addf(out, "%s\n", wider ? "" : p->behind);
+const char *glsl_pointer_to_groups(glsl_writer *w, smg_type type, int width) {
+    w->pointer_groups[type] |= width;
+    return GLSL_STRING(w, "%s%d", glsl_pointer_to(w, type)->word, width);
 }
 
+/* ---- across lanes ------------------------------------------------------------------------------------ */
+
+/* A subgroup's neighbours are read in groups: a driver takes as long over one of four as over one element. */
+static int width_across(const glsl_writer *w) {
+    return w->k->subgroup < SMG_WIDE ? SMG_PAIR : SMG_WIDE;
+}
+
+void glsl_declare_across(glsl_writer *w, smg_type type) {
+    int width = width_across(w);
+    w->across[type] = true;
+    GLSL_LINE(w, "%s near;", glsl_pointer_to_groups(w, type, width));
+    for (int n = 0; n < w->k->subgroup / width; n++) GLSL_LINE(w, "%s n%d;", glsl_group_word(type, width), n);
+}
+
+void glsl_load_across(glsl_writer *w, smg_type type, const char *address) {
+    int width = width_across(w);
+    GLSL_LINE(w, "near = %s(%s);", glsl_pointer_to_groups(w, type, width), address);
+    for (int n = 0; n < w->k->subgroup / width; n++) GLSL_LINE(w, "n%d = near.v[%d];", n, n);
+}
+
+const char *glsl_take_across(glsl_writer *w, smg_type type) {
+    const char *all = "n0";
+    for (int n = 1; n < w->k->subgroup / width_across(w); n++) all = GLSL_STRING(w, "%s, n%d", all, n);
+    return GLSL_STRING(w, "%s(%s)", pointers[type].across, all);
+}
+
+void glsl_write_lanes(const glsl_writer *w, smg_text *out) {
+    int width = width_across(w);
+    bool across = false;
+    for (int t = 0; t < SMG_TYPE_COUNT; t++) across = across || w->across[t];
+    if (!across) return;
+    for (int n = 1; n < w->k->subgroup / width; n++)
+        smg_text_addf(out, "    bvec%d smg_group%d = bvec%d(gl_SubgroupInvocationID >= %du);\n", width, n, width,
+                      n * width);
+    smg_text_addf(out, "    uint smg_member = gl_SubgroupInvocationID & %du;\n", width - 1);
+}
+
+/* The element of the lane's number. Every lane reads all of them, from addresses that are the same for all
+ * lanes, and takes its own as memory has it: neighbours are one load then, and what it loads is made wider once. No
+ * function: a driver takes as long over a call as over all that is in it. */
+static void write_across(const glsl_writer *w, const glsl_pointer *p, smg_text *out) {
+    int width = width_across(w), groups = w->k->subgroup / width;
+    bool wider = strcmp(p->element, "float16_t") == 0 && !w->target->fp16; /* a device that cannot choose halves */
+    const char *open = !wider ? "" : width == SMG_WIDE ? "vec4(" : "vec2(", *close = wider ? ")" : "";
+    smg_text_addf(out, "#define %s(n0", p->across);
+    for (int n = 1; n < groups; n++) smg_text_addf(out, ", n%d", n);
+    smg_text_addf(out, ") %s", wider ? "" : p->before);
+    for (int n = 1; n < groups; n++) smg_text_add(out, "mix(");
+    smg_text_addf(out, "%sn0%s", open, close);
+    for (int n = 1; n < groups; n++) smg_text_addf(out, ", %sn%d%s, smg_group%d)", open, n, close, n);
+    smg_text_addf(out, "[smg_member]%s\n", wider ? "" : p->behind);
+}
+
+/* `volatile` because a driver that looks for two loads of one address compares every load with every other; here are
+ * none. */
 void glsl_write_pointers(const glsl_writer *w, smg_text *out) {
     static const char line[] =
-        "layout(buffer_reference, std430, buffer_reference_align = %d) volatile readonly buffer %s { %s v[]; };\n";
-    if (w->pairs_used) smg_text_addf(out, line, 4, "smg_pairs", "uint");
+        "layout(buffer_reference, std430, buffer_reference_align = %d) volatile readonly buffer %s%s { %s v[]; };\n";
+    if (w->pairs_used) smg_text_addf(out, line, 4, "smg_pairs", "", "uint");
     for (int t = 0; t < SMG_TYPE_COUNT; t++) {
         const glsl_pointer *p = &pointers[t];
         if (!w->pointer_used[t]) continue;
-        smg_text_addf(out, line, p->bytes, p->word, p->element);
-        write_across(w, p, out);
+        smg_text_addf(out, line, p->bytes, p->word, "", p->element);
+        for (int width = SMG_PAIR; width <= SMG_WIDE; width *= 2)
+            if ((w->pointer_groups[t] & width) != 0)
+                smg_text_addf(out, line, p->bytes, p->word, width == SMG_PAIR ? "2" : "4",
+                              glsl_group_word((smg_type)t, width));
+        if (w->across[t]) write_across(w, p, out);
     }
 }
 

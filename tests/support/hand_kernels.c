@@ -247,16 +247,22 @@ smg_kernel *hand_viewed_product(smg_arena *arena, hand_lanes l) {
     return hand_dealt(k, l, 1, m, 1, l.subgroup > 1 && l.cols == l.subgroup && l.vec == 1);
 }
 
-smg_kernel *hand_own_product(smg_arena *arena, hand_lanes l) {
+/* c[m,n] += sum k: a[m,k] b[k,n] with a in registers; sizes as text. */
+typedef struct own_sizes {
+    const char *n, *k, *a, *b, *c;
+    const char *stride_k, *stride_n; /* of b */
+} own_sizes;
+
+static smg_kernel *own_product(smg_arena *arena, const char *name, hand_lanes l, const own_sizes *of) {
     hand_lanes rows = {l.rows * l.cols, 1, 1, l.subgroup};
-    smg_kernel *k = hand_kernel(arena, "own_product");
-    int m = hand_axis(k, "m", "2*s+1", 2 * rows.rows, true), n = hand_axis(k, "n", "21", 8, true);
-    int d = hand_axis(k, "k", "3*s+1", 4, false);
-    int a = hand_buffer(k, "a", SMG_TYPE_F32, "(2*s+1)*(3*s+1)", false);
-    int b = hand_buffer(k, "b", SMG_TYPE_F32, "63*s+21", false);
-    int c = hand_buffer(k, "c", SMG_TYPE_F32, "42*s+21", true);
-    int from_a = hand_access(k, a, 2, m, "3*s+1", d, "1"), from_b = hand_access(k, b, 2, d, "21", n, "1");
-    int to = hand_access(k, c, 2, m, "21", n, "1");
+    smg_kernel *k = hand_kernel(arena, name);
+    int m = hand_axis(k, "m", "2*s+1", 2 * rows.rows, true), n = hand_axis(k, "n", of->n, 8, true);
+    int d = hand_axis(k, "k", of->k, 4, false);
+    int a = hand_buffer(k, "a", SMG_TYPE_F32, of->a, false), b = hand_buffer(k, "b", SMG_TYPE_F32, of->b, false);
+    int c = hand_buffer(k, "c", SMG_TYPE_F32, of->c, true);
+    int from_a = hand_access(k, a, 2, m, of->k, d, "1"),
+        from_b = hand_access(k, b, 2, d, of->stride_k, n, of->stride_n);
+    int to = hand_access(k, c, 2, m, of->n, n, "1");
     int ta = hand_tile(k, "a", SMG_REGISTER, 0, 2, m, d), tb = hand_tile(k, "b", SMG_VIEW, 0, 2, d, n);
     int tc = hand_tile(k, "c", SMG_REGISTER, 0, 2, m, n);
     k->tiles.items[tb].access = from_b;
@@ -269,6 +275,27 @@ smg_kernel *hand_own_product(smg_arena *arena, hand_lanes l) {
     hand_plain(k, SMG_I_END);
     hand_instr(k, SMG_I_STORE, -1, hand_of_tile(k, tc), 2, m, n)->a = to;
     return hand_dealt(k, rows, 1, m, 1, l.subgroup > 1 && rows.rows % l.subgroup == 0);
+}
+
+smg_kernel *hand_own_product(smg_arena *arena, hand_lanes l) {
+    static const own_sizes sizes = {"21", "3*s+1", "(2*s+1)*(3*s+1)", "63*s+21", "42*s+21", "21", "1"};
+    return own_product(arena, "own_product", l, &sizes);
+}
+
+static smg_kernel *written_out(smg_kernel *k) {
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_MMA) k->code.items[i].unroll = 4;
+    return k;
+}
+
+smg_kernel *hand_own_columns(smg_arena *arena, hand_lanes l) {
+    static const own_sizes sizes = {"24", "3*s+1", "(2*s+1)*(3*s+1)", "72*s+24", "48*s+24", "24", "1"};
+    return written_out(own_product(arena, "own_columns", l, &sizes));
+}
+
+smg_kernel *hand_own_turned(smg_arena *arena, hand_lanes l) {
+    static const own_sizes sizes = {"21", "12", "24*s+12", "252", "42*s+21", "1", "12"};
+    return written_out(own_product(arena, "own_turned", l, &sizes));
 }
 
 smg_instr *hand_slices(smg_kernel *k, smg_instr_kind kind, int tile_, smg_expr expr, int x, int d, int ahead) {

@@ -46,6 +46,9 @@ smg_kernel *hand_clamped_product(smg_arena *arena, hand_lanes l);
 smg_kernel *hand_viewed_product(smg_arena *arena, hand_lanes l);
 /* c[m, n] = sum over k of a[m, k] * b[k, n]: lanes are rows and hold a, b is read where it lies; all sides are ragged. */
 smg_kernel *hand_own_product(smg_arena *arena, hand_lanes l);
+/* The same with columns of b, or its k, that lie by four, four k written out. */
+smg_kernel *hand_own_columns(smg_arena *arena, hand_lanes l);
+smg_kernel *hand_own_turned(smg_arena *arena, hand_lanes l);
 /* Both operands of the product below, from what was fetched of them. */
 void hand_put_both(smg_kernel *k, int slots, int ahead);
 /* c[m, n] = sum over k of a[m, k] * b[n, k]: runs along k in 16-byte groups, slices fetched one step ahead, the

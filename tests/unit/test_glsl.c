@@ -83,34 +83,39 @@ static void test_views(void **state) {
         glsl_write_text(f, k, &target, &text);
         assert_int_equal(smg_glsl_describe(f->ctx, k, &target, &face), SMG_OK);
         assert_int_equal(face.address_count, addresses ? 2 : 0);
-        assert_int_equal(strstr(smg_text_cstr(&text), "smg_across(p)") != NULL, addresses);
+        assert_int_equal(strstr(smg_text_cstr(&text), "smg_across(n0, n1)") != NULL, addresses);
         glsl_compile(f, arena, k, &target, &module);
         smg_text_free(&text);
         smg_arena_destroy(arena);
     }
 }
 
-/* The left factor from the lane's own registers, the right one by address where the program says so. */
+/* The left factor from the lane's own registers, the right one by address where the program says so: element by
+ * element, and where columns or k lie by four, four at once. */
 static void test_own(void **state) {
-    static const char *const by_address[] = {"smg_floats b0_0 = smg_floats(push.a_b", "fb = b1_2.v[0];",
-                                             "fma(t_a[1], fb, ", NULL};
-    static const char *const by_binding[] = {"int b0_0 = ", "fma(t_a[0], fb, ", NULL};
+    static hand_maker *const kinds[] = {hand_own_product, hand_own_columns, hand_own_turned};
+    static const char *const by_address[][5] = {
+        {"smg_floats b0_0 = smg_floats(push.a_b", "fb0 = vec4(b0_0.v[0], b0_1.v[0], ", "s1 = fma(vec4(fa0), fb0, s1);",
+         "t_c[0] = s0[0];", NULL},
+        {"smg_floats4 b0_0 = smg_floats4(push.a_b", "fb0 = b3_0.v[1];", "s3 = fma(vec4(fa1), fb0, s3);", NULL},
+        {"smg_floats4 b0_1 = smg_floats4(push.a_b", "c1 = b0_5.v[0];", "fb3 = vec4(c0[3], c1[3], c2[3], c3[3]);",
+         "s1 = fma(vec4(fa3), fb3, s1);", NULL}};
+    static const char *const by_binding[] = {"int b0_0 = ", "fb0 = vec4(g_b[b0_0], ", "fma(vec4(fa0), fb0, ", NULL};
     glsl_fixture *f = *state;
-    glsl_check(state, hand_own_product);
+    glsl_check_kinds(state, kinds, SMG_COUNT_OF(kinds));
     smg_target target = glsl_full_target(8, false);
     target.core_lanes = target.subgroup_max = 8;
     target.subgroup_selectable = 1;
     target.max_push_bytes = 256;
-    for (int addresses = 0; addresses < 2; addresses++) {
-        smg_arena *arena;
-        target.buffer_addresses = addresses;
-        assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
-        smg_kernel *k = hand_own_product(arena, (hand_lanes){8, 1, 1, 8});
-        for (int i = 0; i < k->code.count; i++)
-            if (k->code.items[i].kind == SMG_I_MMA) k->code.items[i].unroll = 4;
-        glsl_expect_parts(f, k, &target, addresses ? by_address : by_binding);
-        smg_arena_destroy(arena);
-    }
+    for (int addresses = 0; addresses < 2; addresses++)
+        for (size_t i = 0; i < SMG_COUNT_OF(kinds); i++) {
+            smg_arena *arena;
+            target.buffer_addresses = addresses;
+            assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+            glsl_expect_parts(f, kinds[i](arena, (hand_lanes){8, 1, 1, 8}), &target,
+                              addresses ? by_address[i] : by_binding);
+            smg_arena_destroy(arena);
+        }
 }
 
 /* Rows of 24 and of 67 elements (check): in groups, and one by one. */
