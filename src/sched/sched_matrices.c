@@ -63,28 +63,26 @@ static bool is_larger(const smg_matrix_shape *a, const smg_matrix_shape *b) {
     return a->m * a->n * a->k > b->m * b->n * b->k;
 }
 
-static bool is_known(const enumerator *e, const smg_matrix_shape *shape) {
-    return smg_target_fragment(e->target, shape, SMG_MATRIX_ACCUMULATOR) != NULL;
+static bool is_known(const smg_target *t, const smg_matrix_shape *shape) {
+    return smg_target_fragment(t, shape, SMG_MATRIX_ACCUMULATOR) != NULL;
 }
 
 /* Where nobody knows which lane has which sum, they come by shared memory. */
-static bool serves(const enumerator *e, const smg_matrix_shape *shape, smg_type factor) {
+static bool serves(const smg_target *t, const smg_matrix_shape *shape, smg_type factor) {
     smg_layout dealt;
-    if (!is_of(shape, factor) || e->target->subgroup_size < 2) return false;
-    return is_known(e, shape) || smg_matrix_dealt(shape, e->target->subgroup_size, &dealt);
+    if (!is_of(shape, factor) || t->subgroup_size < 2) return false;
+    return is_known(t, shape) || smg_matrix_dealt(shape, t->subgroup_size, &dealt);
 }
 
 /* The largest that serves: it reads least for each product. Before all that are opaque those that are known. NULL:
  * none. */
-static const smg_matrix_shape *matrix_of(const enumerator *e) {
+static const smg_matrix_shape *matrix_of(const smg_target *t, smg_type factor) {
     const smg_matrix_shape *best = NULL;
-    smg_type factor;
-    if (!factor_type(e, &factor)) return NULL;
-    for (int i = 0; i < e->target->matrix_count; i++) {
-        const smg_matrix_shape *shape = &e->target->matrix[i];
-        if (!serves(e, shape, factor)) continue;
+    for (int i = 0; i < t->matrix_count; i++) {
+        const smg_matrix_shape *shape = &t->matrix[i];
+        if (!serves(t, shape, factor)) continue;
         bool better =
-            best == NULL || (is_known(e, shape) == is_known(e, best) ? is_larger(shape, best) : is_known(e, shape));
+            best == NULL || (is_known(t, shape) == is_known(t, best) ? is_larger(shape, best) : is_known(t, shape));
         if (better) best = shape;
     }
     return best;
@@ -106,13 +104,8 @@ static int lanes_along(const smg_layout *of, int side) {
 /* Products of few results for each core by matrices read their factors along what is contracted: slices of them are
  * deeper than they are wide, and so are runs of memory. Of fewer rows than a matrix has, subgroups stream along it. */
 smg_along smg_sched_along(const smg_target *t, smg_type factor) {
-    const smg_matrix_shape *shape = NULL;
+    const smg_matrix_shape *shape = smg_target_hides_loads(t) ? matrix_of(t, factor) : NULL;
     smg_along along = {0};
-    for (int i = 0; i < t->matrix_count && smg_target_hides_loads(t); i++) {
-        const smg_matrix_shape *s = &t->matrix[i];
-        bool known = is_of(s, factor) && smg_target_fragment(t, s, SMG_MATRIX_ACCUMULATOR) != NULL;
-        if (known && (shape == NULL || is_larger(s, shape))) shape = s;
-    }
     if (shape == NULL) return along;
     along.results = t->cores * FEW_RESULTS;
     const smg_layout *left = smg_target_fragment(t, shape, SMG_MATRIX_A);
@@ -363,7 +356,8 @@ smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
     const smg_target *t = e->target;
     smg_schedule s = *base;
     if (e->roles.contractions == 0 || s.row_axis < 0 || s.more_rows[0] >= 0 || s.one_by_one) return SMG_OK;
-    s.matrix = matrix_of(e);
+    smg_type factor;
+    s.matrix = factor_type(e, &factor) ? matrix_of(t, factor) : NULL;
     if (s.matrix == NULL) return SMG_OK;
     s.matrix_sums = smg_target_fragment(t, s.matrix, SMG_MATRIX_ACCUMULATOR);
     s.matrix_left = smg_target_fragment(t, s.matrix, SMG_MATRIX_A);

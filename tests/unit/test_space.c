@@ -383,6 +383,22 @@ static void unbounded_rows_are_cut_temporally(void **state) {
     for (int i = 0; i < schedules.items.count; i++) assert_true(schedules.items.items[i].temporal >= 0);
 }
 
+/* What nobody knows of a matrix's lanes says nothing of how its factors lie in memory; only what lanes load themselves
+ * needs them. */
+static void opaque_factors_lie_along(void **state) {
+    fixture *f = *state;
+    smg_target target;
+    assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
+    smg_along known = smg_sched_along(&target, SMG_TYPE_F16);
+    target.fragment_count = 0;
+    smg_along hidden = smg_sched_along(&target, SMG_TYPE_F16);
+    assert_true(known.results > 0 && known.products > 0 && known.block_rows > 0);
+    assert_int_equal(hidden.results, known.results);
+    assert_true(hidden.products == 0 && hidden.streamed == 0 && hidden.block_rows == 0 && hidden.rows == 0);
+    target.matrix_count = 0;
+    assert_int_equal(smg_sched_along(&target, SMG_TYPE_F16).results, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(product_cuts_rows_and_columns, setup, teardown),
@@ -408,6 +424,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(reductions_of_reductions_join, setup, teardown),
         cmocka_unit_test_setup_teardown(schedules_are_legal, setup, teardown),
         cmocka_unit_test_setup_teardown(unbounded_rows_are_cut_temporally, setup, teardown),
+        cmocka_unit_test_setup_teardown(opaque_factors_lie_along, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
