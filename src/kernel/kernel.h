@@ -523,6 +523,8 @@ int64_t smg_matrix_words(const smg_kernel *k, const smg_tile *exchange);
 /* Where among these GATHER finds the reg-th of its registers of a lane. Matrices lie behind each other, row by row. */
 int64_t smg_matrix_word(const smg_kernel *k, int reg, int lane);
 int64_t smg_matrix_rows(const smg_kernel *k, const smg_instr *product); /* matrices behind each other along its rows */
+/* Registers of all lanes together that a matrix of a factor (LEFT or RIGHT) is loaded into; 0: it is there already. */
+int64_t smg_matrix_loaded(const smg_kernel *k, const smg_instr *product, smg_fragments use);
 /* Why the product cannot be made by matrices of that shape, whatever the layouts are; NULL. */
 const char *smg_matrix_objection(const smg_kernel *k, const smg_matrix *matrix, const smg_instr *product);
 

@@ -158,11 +158,9 @@ static int64_t group_along(const smg_kernel *k, const smg_tile *tile, int k_axis
     return smg_tile_runs_along(k, tile, k_axis) ? GROUP : 1;
 }
 
-/* Matrices of all rows and one of the columns, two elements a register, where they are not tiles. */
+/* Matrices of all rows and one of the columns, where they are not tiles. */
 static int64_t matrix_registers(const smg_kernel *k, const smg_instr *in) {
-    const smg_matrix *m = &k->matrix;
-    int64_t left = k->tiles.items[in->a].residence == SMG_REGISTER ? 0 : (int64_t)m->rows * m->depth / 2;
-    int64_t right = k->tiles.items[in->b].residence == SMG_REGISTER ? 0 : (int64_t)m->depth * m->cols / 2;
+    int64_t left = smg_matrix_loaded(k, in, SMG_FRAGMENTS_LEFT), right = smg_matrix_loaded(k, in, SMG_FRAGMENTS_RIGHT);
     return (smg_matrix_rows(k, in) * left + right + k->subgroup - 1) / k->subgroup;
 }
 

@@ -50,6 +50,17 @@ int64_t smg_matrix_rows(const smg_kernel *k, const smg_instr *product) {
     return smg_kernel_product_rows(k, product) / smg_layout_registers_along(&k->matrix.sums, ROW);
 }
 
+/* Two elements a register. Where neighbours in shared memory do not lie along what is contracted a driver may load them
+ * one by one, each to a register of its own until two are put together: so opaque matrices are counted. */
+int64_t smg_matrix_loaded(const smg_kernel *k, const smg_instr *product, smg_fragments use) {
+    const smg_matrix *m = &k->matrix;
+    bool left = use == SMG_FRAGMENTS_LEFT;
+    const smg_tile *factor = &k->tiles.items[left ? product->a : product->b];
+    int64_t elements = (int64_t)(left ? m->rows : m->cols) * m->depth;
+    if (factor->residence == SMG_REGISTER) return 0;
+    return m->opaque && !smg_tile_runs_along(k, factor, product->axes[0]) ? elements : elements / 2;
+}
+
 /* The lowest bits of the level are those of the matrix. Along the free side bit i may be bit order->bit[i] of its
  * axis. */
 static bool same_bits(const smg_layout *of, const smg_layout *layout, smg_layout_level level, const int *sides,

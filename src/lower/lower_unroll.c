@@ -65,14 +65,13 @@ static int64_t most_factors(const smg_kernel *k, const smg_target *t, int at) {
     return room > 0 ? room / (to - from) : 0;
 }
 
-/* Of one step of a product by matrices, two elements a word; those that are tiles are there already. */
+/* Of one step of a product by matrices; those that are tiles are there already. */
 static int64_t matrix_words(const smg_kernel *k, const smg_instr *product) {
-    const smg_matrix *m = &k->matrix;
-    int64_t all = smg_tile_registers(k, &k->tiles.items[product->dst]) / smg_matrix_elements(m, SMG_FRAGMENTS_SUMS);
-    int64_t down = smg_matrix_rows(k, product), across = all / down, elements = 0;
-    if (k->tiles.items[product->a].residence != SMG_REGISTER) elements += down * m->rows * m->depth;
-    if (k->tiles.items[product->b].residence != SMG_REGISTER) elements += across * m->depth * m->cols;
-    return elements / 2 / k->subgroup;
+    int64_t elements = smg_matrix_elements(&k->matrix, SMG_FRAGMENTS_SUMS);
+    int64_t all = smg_tile_registers(k, &k->tiles.items[product->dst]) / elements;
+    int64_t down = smg_matrix_rows(k, product), across = all / down;
+    int64_t left = down * smg_matrix_loaded(k, product, SMG_FRAGMENTS_LEFT);
+    return (left + across * smg_matrix_loaded(k, product, SMG_FRAGMENTS_RIGHT)) / k->subgroup;
 }
 
 /* All steps of a slice, if they are few, or as many of them as there is room for. */

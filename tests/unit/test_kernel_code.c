@@ -59,6 +59,36 @@ static const char product[] = "kernel product\n"
                               "  end\n"
                               "  store 2 over [i, j] layout 0 = acc\n";
 
+/* A product of 8 rows and 8 columns by matrices of 4 a side, over 16 of k: its right factor lies as the text says. */
+static const char *by_matrices(const char *matrix, const char *right) {
+    static char text[1024];
+    snprintf(text, sizeof text,
+             "kernel matrices\n"
+             "lanes 8 subgroup 8 numbered\n"
+             "axis i = 8 tile 8 grid\n"
+             "axis j = 8 tile 8 grid\n"
+             "axis k = 16 tile 16\n"
+             "grid i, j\n"
+             "matrix 4 4 4 f16 %s\n"
+             "layout 0 = [i, j] registers j*2 i*2:4 j*2:4 lanes j*2:2 i*4\n"
+             "layout 1 = [i, j, k] registers j*2 i*2:4 j*2:4 k*16 lanes j*2:2 i*4\n"
+             "buffer a f16 [128] value 0\n"
+             "buffer b f16 [128] value 1\n"
+             "tile acc float register [i, j] layout 0 fragments\n"
+             "tile sa f16 shared [i, k] pad 8\n"
+             "tile sb f16 shared %s pad 8\n"
+             "access 0 = a at [0] i*[16] k*[1]\n"
+             "access 1 = b at [0] k*[8] j*[1]\n"
+             "code\n"
+             "  set acc = 0\n"
+             "  stage sa walk [i, k] = load(0)\n"
+             "  stage sb walk %s = load(1)\n"
+             "  barrier\n"
+             "  mma acc += sa * sb over [k] layout 1\n",
+             matrix, right, right);
+    return text;
+}
+
 /* Sums of rows, 64 elements in slices of 16. */
 static const char rows[] = "kernel rows\n"
                            "lanes 32 subgroup 8\n"
@@ -187,6 +217,34 @@ static void test_loaded_in_front(void **state) {
     bench_close(&f);
 }
 
+/* Of opaque matrices whose elements along k are no neighbours each is loaded to a register of its own. A step of k has
+ * two matrices of either side. */
+static void test_opaque_in_front(void **state) {
+    (void)state;
+    static const char sums[] = "registers column*2 lanes column*2:2 row*4";
+    static const struct {
+        const char *opaque, *right;
+        int words; /* of a lane and step */
+    } all[] = {{"", "[k, j]", 4}, {"", "[j, k]", 4}, {"opaque ", "[j, k]", 4}, {"opaque ", "[k, j]", 6}};
+    for (size_t i = 0; i < SMG_COUNT_OF(all); i++) {
+        bench f;
+        smg_target target;
+        char matrix[64];
+        snprintf(matrix, sizeof matrix, "%s%s", all[i].opaque, sums);
+        bench_open(&f, by_matrices(matrix, all[i].right));
+        assert_int_equal(smg_target_named(f.ctx, "lavapipe", &target), SMG_OK);
+        assert_int_equal(kernel_live_keep(f.k), SMG_OK);
+        int64_t around = smg_kernel_registers_around(f.k, (int)(first(f.k, SMG_I_MMA) - f.k->code.items));
+        target.registers_ahead = around + 4 * all[i].words;
+        smg_kernel_unroll(f.k, &target);
+        assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 16);
+        target.registers_ahead--;
+        smg_kernel_unroll(f.k, &target);
+        assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 8);
+        bench_close(&f);
+    }
+}
+
 /* Printed, it has the line; read and printed again, it is the same text and as much code. */
 static void check_text(const char *kernel, int64_t budget, const char *line) {
     bench f;
@@ -259,6 +317,7 @@ int main(void) {
         cmocka_unit_test(test_loop_budget),
         cmocka_unit_test(test_product_budget),
         cmocka_unit_test(test_loaded_in_front),
+        cmocka_unit_test(test_opaque_in_front),
         cmocka_unit_test(test_long_inner_loops),
         cmocka_unit_test(test_text),
     };
