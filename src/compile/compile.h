@@ -73,8 +73,10 @@ smg_status smg_compile_input_port(const smg_graph *g, smg_node_id input, smg_por
 
 /* ---- phases (compile.c) --------------------------------------------------------------------------- */
 
-/* Of one model, while its kernels spill on the device. */
+/* Of one model, while its kernels spill on the device; the last ones by time, because where the fewest kernels spill
+ * time and again, others do not, and of those the first choice may spill as well. */
 #define SMG_MOST_PLANS 6
+#define SMG_PLANS_BY_TIME 2
 
 /* Of one device: what was measured there, by ascending `at`. */
 typedef struct smg_tuning {
@@ -107,8 +109,7 @@ typedef struct smg_compile_options {
     const char *tuning;         /* a file; "": none; NULL: what the cache folder has of the target */
     const smg_tuning *measured; /* in the place of a file; borrowed */
     smg_passes passes;
-    bool last_plan; /* none is made behind it: by time, because where the fewest kernels spill time and again, others do
-                       not */
+    bool late_plan;      /* one of SMG_PLANS_BY_TIME */
     smg_type precision;  /* F32, F16 or BF16: in which values lie in memory where nothing speaks against it */
     const smg_dim *dims; /* prices */
     int dim_count;

@@ -105,8 +105,8 @@ static smg_status segment_of(planner *p, const segment_members *of, const segmen
     void *found;
     *out_segment = &crowded;
     if (of->count < 0) return SMG_OK;
-    uint64_t key = hash_members(p, of);
-    if (smg_map_get(p->cache, &key, sizeof(key), &found)) {
+    uint64_t key = hash_members(p, of), kept = smg_hash_u64(key, (uint64_t)plan_too_many_registers(p, key, of));
+    if (smg_map_get(p->cache, &kept, sizeof(kept), &found)) {
         *out_segment = found;
         return SMG_OK;
     }
@@ -122,7 +122,7 @@ static smg_status segment_of(planner *p, const segment_members *of, const segmen
     SMG_TRY(status);
     if (of->repeat.count > 0) s->body = of->body;
     *out_segment = s;
-    return smg_map_set(p->cache, &key, sizeof(key), s);
+    return smg_map_set(p->cache, &kept, sizeof(kept), s);
 }
 
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {

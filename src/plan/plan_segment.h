@@ -17,6 +17,10 @@ typedef struct segment_members {
 /* Of the nodes [from, to) of the order; of their equal bodies, where one has `body` nodes. */
 smg_status plan_find_members(planner *p, int from, int to, int body, smg_arena *arena, segment_members *out);
 
+/* Registers that were too many for the driver. Of the same nodes, or some of them, the first may have been bad luck; of
+ * more nodes even those are too many. What cannot be cut goes on with fewer. */
+int64_t plan_too_many_registers(const planner *p, uint64_t key, const segment_members *of);
+
 /* A schedule whose program fits the target, and its price. */
 typedef struct fitted {
     smg_price price;

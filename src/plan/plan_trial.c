@@ -165,21 +165,29 @@ static bool is_among(const smg_node_id *nodes, int count, smg_node_id node) {
 
 #define FEW_REJECTED 2 /* of nodes and parts of them; after more they are cut */
 
-/* Registers that were too many for the driver. Of the same nodes, or some of them, the first may have been bad luck; of
- * more nodes even those are too many. */
-static int64_t too_many_registers(const planner *p, uint64_t key, const smg_node_id *nodes, int count) {
+/* Of the nodes, in ascending order: those that the choice was for, or that stand between them. */
+static int shared_nodes(const smg_choice *r, const smg_node_id *nodes, int count) {
+    int shared = 0;
+    for (int i = 0; i < count; i++) shared += r->first <= nodes[i] && nodes[i] <= r->last;
+    return shared;
+}
+
+int64_t plan_too_many_registers(const planner *p, uint64_t key, const segment_members *of) {
     int64_t least = INT64_MAX, parts = INT64_MAX;
     int near = 0, within = 0;
     for (int i = 0; i < p->options->rejected_count; i++) {
         const smg_choice *r = &p->options->rejected[i];
-        if (r->registers == INT64_MAX || !is_among(nodes, count, r->first)) continue;
+        bool first = is_among(of->nodes, of->count, r->first), last = is_among(of->nodes, of->count, r->last);
+        bool most = 2 * shared_nodes(r, of->nodes, of->count) > of->count;
+        if (r->registers == INT64_MAX || !(first || most)) continue;
         near++;
         if (r->registers < least) least = r->registers;
-        if (!is_among(nodes, count, r->last)) continue;
+        if (!first || !last) continue;
         within++;
         if (r->nodes != key && r->registers < parts) parts = r->registers;
     }
-    return within > FEW_REJECTED ? 0 : near >= FEW_REJECTED ? least : parts;
+    if (within > FEW_REJECTED && !of->alone) return 0;
+    return near >= FEW_REJECTED ? least : parts;
 }
 
 static void leave_out(segment *s) {
@@ -425,7 +433,7 @@ smg_status plan_try_segment(planner *p, const segment_members *of, segment *io, 
     t->scratch = scratch;
     t->best = io;
     t->ranks = p->options->rank > 0 || out_all != NULL;
-    t->too_many = too_many_registers(p, io->key, of->nodes, of->count);
+    t->too_many = plan_too_many_registers(p, io->key, of);
     SMG_TRY(try_best(t, &f.schedules, f.outline));
     if (of->alone && !io->possible && !t->over) SMG_TRY(try_alone(t, space, nominal));
     t->takes_all = true;

@@ -300,6 +300,32 @@ static void rejected_registers_are_not_asked_again(void **state) {
     smg_graph_destroy(graph);
 }
 
+/* What cannot be cut goes on with fewer registers each time; also where another node of the same structure, which is
+ * priced before it, may have as many. */
+static void what_is_alone_takes_fewer(void **state) {
+    static const char text[] = "graph four\nx = input f32[1024, 1024]\nw = constant f32[1024, 1024] random seed=1\n"
+                               "a = contract(x, w) \"ri,gi->rg\"\nb = contract(a, w) \"ri,gi->rg\"\n"
+                               "c = contract(b, w) \"ri,gi->rg\"\nd = contract(c, w) \"ri,gi->rg\"\noutput d = d\n";
+    fixture *f = *state;
+    smg_choice rejected[4];
+    smg_plan_options options = {.rejected = rejected, .max_nodes = 1};
+    smg_graph *graph;
+    smg_target target;
+    smg_plan *plan;
+    int64_t least = INT64_MAX;
+    assert_int_equal(smg_graph_parse(f->ctx, text, strlen(text), "four", &graph), SMG_OK);
+    assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(smg_plan_make(graph, &target, &options, f->arena, &plan), SMG_OK);
+        assert_int_equal(plan->steps.count, 4);
+        const smg_choice *choice = &plan->steps.items[2].choice;
+        if (i >= 2) assert_true(choice->registers < least);
+        if (choice->registers < least) least = choice->registers;
+        if (i < 4) rejected[options.rejected_count++] = *choice;
+    }
+    smg_graph_destroy(graph);
+}
+
 /* What turns the halves of queries does not stand between the products of the part beside. */
 static void maps_wait_for_their_readers(void **state) {
     fixture *f = *state;
@@ -695,6 +721,7 @@ int main(void) {
         cmocka_unit_test(one_kernel_by_default),
         cmocka_unit_test(sums_go_on),
         cmocka_unit_test(rejected_registers_are_not_asked_again),
+        cmocka_unit_test(what_is_alone_takes_fewer),
         cmocka_unit_test(code_within_budget),
         cmocka_unit_test(count_finds_the_best),
     };

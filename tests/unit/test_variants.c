@@ -56,15 +56,15 @@ static smg_compilation *compile(fixture *f, const char *name, const smg_dim *dim
     return c;
 }
 
-/* Behind five plans for the fewest kernels of which some spill. */
-static void the_last_plan_is_for_time(void **state) {
+/* Behind four plans for the fewest kernels of which some spill. */
+static void late_plans_are_for_time(void **state) {
     fixture *f = *state;
     static const char norm[] = "graph norm\ndim rows max 4096\nx = input f32[rows, 1024]\n"
                                "w = input f32[1024, 1024]\nm = reduce_max(x) axis=1 keep\nd = sub(x, m)\n"
                                "y = contract(d, w) \"ri,io->ro\" : f32[rows, 1024]\noutput y = y\n";
     smg_compile_options options[3] = {{.objective = SMG_OBJECTIVE_TIME},
                                       {.objective = SMG_OBJECTIVE_DISPATCHES},
-                                      {.objective = SMG_OBJECTIVE_DISPATCHES, .last_plan = true}};
+                                      {.objective = SMG_OBJECTIVE_DISPATCHES, .late_plan = true}};
     int steps[3];
     smg_target target;
     smg_graph *g = NULL;
@@ -167,7 +167,7 @@ static void lists_are_made_when_sizes_are_bound(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(guards_cover_every_size_once),        cmocka_unit_test(the_last_plan_is_for_time),
+        cmocka_unit_test(guards_cover_every_size_once),        cmocka_unit_test(late_plans_are_for_time),
         cmocka_unit_test(a_large_device_gets_three),           cmocka_unit_test(every_list_gives_the_value),
 #if SMG_VULKAN
         cmocka_unit_test(lists_are_made_when_sizes_are_bound),

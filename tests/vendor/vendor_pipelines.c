@@ -1,6 +1,6 @@
 /* vendor_pipelines: what a vendor's shader compiler makes of our kernels.
  *
- *     vendor_pipelines [--precision f16|bf16 | --opaque] MODEL ...
+ *     vendor_pipelines [--precision f16|bf16] [--opaque] MODEL ...
  *
  * Opens the device that the environment gives, plans each model for its queried limits with both
  * objectives and builds every pipeline of a run; where some spill, it plans again without them, as opening a model
@@ -12,7 +12,7 @@
  *     kernel   NAME LOCAL SUBGROUP_ASKED SHARED_PLANNED REGISTERS_PLANNED MATRIX WRITES [NAME=VALUE ...]
  *     failed   SENTENCE
  *
- * --opaque: in f16, as if nobody knew where the driver keeps elements of matrices.
+ * --opaque: as if nobody knew where the driver keeps elements of matrices.
  *
  * Exit status: 0, 1 with a sentence where a kernel could not be planned or built, 77: no device. */
 #include <stdio.h>
@@ -162,7 +162,7 @@ static smg_status build_plan(vendor *v, plans *p, const smg_graph *g, smg_compil
     smg_compilation *c = NULL;
     options->rejected = p->rejected.items;
     options->rejected_count = p->rejected.count;
-    options->last_plan = p->count == SMG_MOST_PLANS - 1;
+    options->late_plan = p->count >= SMG_MOST_PLANS - SMG_PLANS_BY_TIME;
     SMG_TRY(smg_compile_plan(v->ctx, g, &v->target, options, &c));
     p->count++;
     smg_text_free(&p->lines);
@@ -230,14 +230,16 @@ static smg_status build_all(vendor *v, int count, char **paths) {
 
 int main(int argc, char **argv) {
     vendor v = {0};
-    bool opaque = argc > 1 && strcmp(argv[1], "--opaque") == 0;
-    int first = opaque ? 2 : argc > 2 && strcmp(argv[1], "--precision") == 0 ? 3 : 1;
+    bool precise = argc > 2 && strcmp(argv[1], "--precision") == 0;
+    int first = precise ? 3 : 1;
+    bool opaque = argc > first && strcmp(argv[first], "--opaque") == 0;
+    first += opaque;
     if (argc <= first) {
-        fprintf(stderr, "usage: vendor_pipelines [--precision f16|bf16 | --opaque] MODEL ...\n");
+        fprintf(stderr, "usage: vendor_pipelines [--precision f16|bf16] [--opaque] MODEL ...\n");
         return 2;
     }
     if (smg_context_create(NULL, &v.ctx) != SMG_OK) return 1;
-    smg_status status = smg_precision_find(v.ctx, opaque ? "f16" : first > 1 ? argv[2] : NULL, &v.precision);
+    smg_status status = smg_precision_find(v.ctx, precise ? argv[2] : NULL, &v.precision);
     if (status == SMG_OK) status = smg_vk_open(v.ctx, NULL, SMG_VK_NO_PIPELINE_CACHE, &v.device);
     bool none = status == SMG_NOT_FOUND;
     if (status == SMG_OK) v.target = *smg_vk_target(v.device);
