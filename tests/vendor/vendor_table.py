@@ -40,7 +40,8 @@ MATRICES = ("navi31", "gfx1201", "dg2", "bmg", "ampere")
 KINDS = {
     "f16": (["--precision", "f16"], MATRICES, MATRICES),
     "bf16": (["--precision", "bf16"], ("gfx1201", "dg2", "bmg"), ("gfx1201",)),
-    "f16, opaque": (["--opaque"], MATRICES, ("ampere",)),
+    "f16, opaque": (["--precision", "f16", "--opaque"], MATRICES, ("ampere",)),
+    "bf16, opaque": (["--precision", "bf16", "--opaque"], ("gfx1201", "dg2", "bmg"), ()),
 }
 
 # What each compiler calls it; the values of one list are added. (NVK's "SLM size" is what a lane
@@ -206,6 +207,7 @@ KNOWN = ("Every kernel that multiplies by matrices of a layer of MiniLM, of a la
 BRAINS = ("The same with `--precision bf16`, where the driver has matrices of it.")
 HIDDEN = ("The first again, planned as if nobody knew where a matrix's elements lie: sums come by shared memory "
           "([0047](decisions/0047-opaque-sums.md)).")
+HIDDEN_BRAINS = ("Those of bf16, planned in the same way.")
 
 
 def halves_of(title, what, results):
@@ -307,7 +309,8 @@ def main():
             return 1
         parts = [HEAD, "\n".join(summary_of(results)), "\n".join(small_models(results)), "\n".join(halves_of("Products by matrices", KNOWN, halves["f16"])),
                  "\n".join(halves_of("Products by matrices of bf16", BRAINS, halves["bf16"])),
-                 "\n".join(halves_of("Products by opaque matrices", HIDDEN, halves["f16, opaque"]))]
+                 "\n".join(halves_of("Products by opaque matrices", HIDDEN, halves["f16, opaque"])),
+                 "\n".join(halves_of("Products by opaque matrices of bf16", HIDDEN_BRAINS, halves["bf16, opaque"]))]
         parts += ["\n".join(lines_of(d, r)) for d, r in results.items()]
         with open(DOC, "w", encoding="utf-8") as file:
             file.write("\n".join(parts).rstrip() + "\n")
