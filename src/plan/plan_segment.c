@@ -1,5 +1,5 @@
 /* Segments: which nodes they are, by the hash of their structure. Layers repeat, so what is known of a segment is kept
- * under that. */
+ * under that, for as long as the driver thinks alike of them. */
 #include "plan/plan_segment.h"
 
 static uint64_t hash_view_chain(const planner *p, uint64_t h, smg_node_id id, const smg_node_id *nodes, int count) {

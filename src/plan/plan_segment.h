@@ -17,10 +17,6 @@ typedef struct segment_members {
 /* Of the nodes [from, to) of the order; of their equal bodies, where one has `body` nodes. */
 smg_status plan_find_members(planner *p, int from, int to, int body, smg_arena *arena, segment_members *out);
 
-/* Registers that were too many for the driver. Of the same nodes, or some of them, the first may have been bad luck; of
- * more nodes even those are too many. What cannot be cut goes on with fewer. */
-int64_t plan_too_many_registers(const planner *p, uint64_t key, const segment_members *of);
-
 /* A schedule whose program fits the target, and its price. */
 typedef struct fitted {
     smg_price price;
@@ -29,6 +25,9 @@ typedef struct fitted {
 
 typedef SMG_ARRAY(fitted) fitted_list;
 
+/* What programs of these nodes plan less than: so many registers were too many for the driver, of them or of what they
+ * share nodes with. INT64_MAX: nothing was. */
+int64_t plan_too_many_registers(const planner *p, uint64_t key, const segment_members *of);
 /* What is best for these nodes, in *io, which has its key and nothing else. out_all (may be NULL): all that fit, the
  * cheapest first. What it makes beside the segment lasts until it is called again. */
 smg_status plan_try_segment(planner *p, const segment_members *of, segment *io, fitted_list *out_all);

@@ -165,20 +165,22 @@ static bool is_among(const smg_node_id *nodes, int count, smg_node_id node) {
 
 #define FEW_REJECTED 2 /* of nodes and parts of them; after more they are cut */
 
-/* Of the nodes, in ascending order: those that the choice was for, or that stand between them. */
-static int shared_nodes(const smg_choice *r, const smg_node_id *nodes, int count) {
+/* Of the nodes: those that the choice was for, or that stand between them. */
+static int shared_nodes(const smg_choice *r, const segment_members *of) {
     int shared = 0;
-    for (int i = 0; i < count; i++) shared += r->first <= nodes[i] && nodes[i] <= r->last;
+    for (int i = 0; i < of->count; i++) shared += r->first <= of->nodes[i] && of->nodes[i] <= r->last;
     return shared;
 }
 
+/* Of the same nodes, or some of them, the first may have been bad luck; of more nodes even those are too many. What
+ * cannot be cut goes on with fewer. */
 int64_t plan_too_many_registers(const planner *p, uint64_t key, const segment_members *of) {
     int64_t least = INT64_MAX, parts = INT64_MAX;
     int near = 0, within = 0;
     for (int i = 0; i < p->options->rejected_count; i++) {
         const smg_choice *r = &p->options->rejected[i];
         bool first = is_among(of->nodes, of->count, r->first), last = is_among(of->nodes, of->count, r->last);
-        bool most = 2 * shared_nodes(r, of->nodes, of->count) > of->count;
+        bool most = 2 * shared_nodes(r, of) > of->count;
         if (r->registers == INT64_MAX || !(first || most)) continue;
         near++;
         if (r->registers < least) least = r->registers;
