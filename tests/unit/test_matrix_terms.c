@@ -14,7 +14,7 @@
 #include "precision/precision.h"
 #include "support/check_plan.h"
 
-enum { NODES = 64, ONE_IN = 11 * CHECK_ONE_IN /* schedules that is lowered */, RUN_IN = 4, LANES_IN = 3 };
+enum { NODES = 64, ONE_IN = 11 /* schedules that is lowered */, RUN_IN = 4, LANES_IN = 3 * CHECK_ONE_IN };
 
 #define LINEAR                                                                                                         \
     "dim rows max 65536\n"                                                                                             \
