@@ -284,7 +284,7 @@ static smg_status try_plan(plans *p, const smg_model_desc *desc, smg_model_parts
     options.rejected_count = p->rejected.count;
     options.measured = p->more->measured;
     options.passes = p->more->passes;
-    options.late_plan = p->made >= SMG_MOST_PLANS - SMG_PLANS_BY_TIME;
+    options.late_plan = options.passes.rivals == 0 && p->made >= SMG_MOST_PLANS - SMG_PLANS_BY_TIME;
     smg_vk_plan_target(parts->device, desc->nominal_rates, &target);
     if (p->more->target != NULL) target = *p->more->target;
     SMG_TRY(smg_compile_open(o->ctx, o->source->graph, &target, &options, &o->c));

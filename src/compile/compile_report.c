@@ -35,7 +35,8 @@ static void add_step(report *r, int at) {
     r->joined += step->node_count - 1;
     r->measured += step->measured != NULL;
     for (int i = 0; i < r->count; i++) {
-        if (r->rows[i].step->choice.at != step->choice.at) continue;
+        const smg_choice *other = &r->rows[i].step->choice;
+        if (other->at != step->choice.at || other->schedule != step->choice.schedule) continue;
         r->rows[i].calls++;
         return;
     }

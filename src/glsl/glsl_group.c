@@ -108,7 +108,7 @@ void glsl_store_group(glsl_writer *w, glsl_iter *it, int a, int width, const cha
     int buffer = w->k->accesses.items[a].buffer;
     const char *memory = glsl_buffer_group_memory(w, w->k->buffers.items[buffer].type, width, value);
     const char *words = memory_of(w, buffer, width);
-    GLSL_LINE(w, "%s[(%s) >> %d] = %s;", words, glsl_address(w, it, a), smg_log2(width), memory);
+    GLSL_LINE(w, "%s[(%s) >> %d] = %s;", words, glsl_indexed_address(w, it, a, NULL), smg_log2(width), memory);
 }
 
 /* Registers j.. of the array: one, or those of a group. */

@@ -2,6 +2,7 @@
  * expression loads is loaded first, for all of the lane's elements: the loads are under way together. As many as find
  * room beside the tiles that the program needs. Where a core has registers to spare they are under way during the loop
  * in front of the stores, too: workgroups that began together end together, and have nothing else to do then. */
+#include "kernel/kernel_live.h"
 #include "lower/lower_internal.h"
 
 #define EARLY_REGISTERS 96 /* at most, that loads ahead of the stores take */
@@ -86,7 +87,7 @@ static smg_status move_load(lower_sized *l, int at, int to, int leaf) {
     set.dst = add_tile(l, store, leaf);
     if (set.dst < 0) return SMG_MEMORY;
     set.expr = smg_expr_leaf(k->exprs, k->leaves.items[leaf].kind, leaf);
-    set.note = "in front of the stores";
+    set.note = to == at ? "in front of the stores" : "in front of the loop";
     smg_expr with = lower_tile_element(k, set.dst);
     if (set.expr == SMG_EXPR_NONE || with == SMG_EXPR_NONE) return SMG_MEMORY;
     store->expr = lower_replace(k->exprs, store->expr, set.expr, with);
@@ -102,14 +103,15 @@ static int64_t room(const smg_kernel *k, const smg_target *target) {
 
 smg_status lower_early(lower_sized *l) {
     smg_kernel *k = l->k;
-    int64_t registers = room(k, l->target);
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_STORE || smg_layout_registers(&k->layouts.items[in->layout]) == 1) continue;
+        int64_t registers = room(k, l->target);
         early e = {.l = l, .at = i, .registers = registers};
         smg_expr_leaves(k->exprs, in->expr, take_load, &e);
         int to = place_of(l, i, registers - e.registers);
         for (int n = 0; n < e.count; n++) SMG_TRY(move_load(l, i++, to++, e.loads[n]));
+        if (e.count > 0) SMG_TRY(kernel_live_keep(k)); /* what the next store finds taken */
     }
     return SMG_OK;
 }

@@ -80,8 +80,10 @@ static void move_behind_loads(smg_kernel *k, int start) {
     k->code.items[to - 1] = moved;
 }
 
-static smg_status start_with_term(smg_kernel *k, int start) {
+/* *out_moved: another instruction is at `start` now. */
+static smg_status start_with_term(smg_kernel *k, int start, bool *out_moved) {
     smg_expr sums = SMG_EXPR_NONE;
+    *out_moved = false;
     int store = store_of(k, start, &sums);
     if (store < 0) return SMG_OK;
     smg_instr *from = &k->code.items[start], *to = &k->code.items[store];
@@ -95,6 +97,7 @@ static smg_status start_with_term(smg_kernel *k, int start) {
     to->expr = nothing == SMG_EXPR_NONE ? nothing : lower_replace(k->exprs, to->expr, s.load, nothing);
     if (to->expr == SMG_EXPR_NONE) return SMG_MEMORY;
     move_behind_loads(k, start);
+    *out_moved = true;
     return SMG_OK;
 }
 
@@ -102,7 +105,11 @@ smg_status lower_starts(lower_sized *l) {
     smg_kernel *k = l->k;
     if (!smg_target_hides_loads(l->target) || k->matrix.rows == 0 || k->matrix.opaque) return SMG_OK;
     if (l->s->lane_depth > 1) return SMG_OK; /* each of the parts would start with it */
-    for (int i = 0; i < k->code.count && k->code.items[i].kind != SMG_I_LOOP; i++)
-        if (starts_with_nothing(k, &k->code.items[i])) SMG_TRY(start_with_term(k, i));
+    int i = 0;
+    while (i < k->code.count && k->code.items[i].kind != SMG_I_LOOP) {
+        bool moved = false;
+        if (starts_with_nothing(k, &k->code.items[i])) SMG_TRY(start_with_term(k, i, &moved));
+        i += !moved;
+    }
     return SMG_OK;
 }

@@ -269,8 +269,8 @@ static smg_status read_blocks(smg_onnx_build *b, const smg_onnx_node *n, blocks 
     if ((bits != 2 && bits != 4 && bits != 8) || smg_onnx_has(n, 4))
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "weights of %lld bits%s; 2, 4 and 8 in order are known",
                              (long long)bits, smg_onnx_has(n, 4) ? " in groups of columns" : "");
-    if (out->rows < 1 || out->columns < 1 || out->columns > INT32_MAX || out->block < 16 || out->block > 4096 ||
-        out->block % 16 != 0)
+    if (out->rows < 1 || out->rows > INT32_MAX || out->columns < 1 || out->columns > INT32_MAX || out->block < 16 ||
+        out->block > 4096 || out->block % 16 != 0)
         return smg_onnx_fail(b, n, SMG_INVALID, "N is %lld, K %lld and block_size %lld", (long long)out->rows,
                              (long long)out->columns, (long long)out->block);
     out->parts = (int)(8 / bits);

@@ -19,6 +19,7 @@ typedef struct segment {
     const char *refused;          /* when not possible */
     bool hopeless;                /* no common space: more nodes do not change that */
     uint64_t key;                 /* of its structure */
+    uint64_t kept;                /* and of the registers its programs may plan: the key of what is kept of it */
     uint64_t at;                  /* and of the nominal sizes */
     const smg_cut *cut;           /* what was measured of these nodes together and apart; NULL: nothing */
     int rejected;                 /* schedules that were left out because the options reject them */
@@ -44,9 +45,9 @@ typedef struct planner {
     const smg_plan_options *options;
     smg_context *ctx;
     smg_arena *arena;
-    smg_map *cache;      /* structure hash -> segment */
-    smg_map *rivals;     /* structure hash -> schedules to be measured */
-    smg_map *searches;   /* structure hash -> how the schedule was found */
+    smg_map *cache;      /* segment.kept -> segment */
+    smg_map *rivals;     /* the same -> schedules to be measured */
+    smg_map *searches;   /* the same -> how the schedule was found */
     smg_search *record;  /* of the segment that is tried; NULL: nobody asks */
     uint64_t *hash;      /* per node: what it does, smg_node_hash */
     int64_t *nominal;    /* per symbol */

@@ -117,6 +117,7 @@ static smg_status segment_of(planner *p, const segment_members *of, const segmen
     segment *s = SMG_ARENA_NEW(p->kept_in, segment);
     if (s == NULL) return SMG_MEMORY;
     s->key = key;
+    s->kept = kept;
     smg_status status = plan_try_segment(p, of, s, NULL);
     if (status == SMG_OK && !of->alone) status = apply_cut(p, s);
     SMG_TRY(status);

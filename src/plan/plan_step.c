@@ -104,7 +104,7 @@ smg_status plan_add_search(planner *p, int from, int to, const segment *s, smg_p
     segment again = {.key = s->key};
     void *found;
     if (!p->options->search) return SMG_OK;
-    if (smg_map_get(p->searches, &s->key, sizeof(s->key), &found)) {
+    if (smg_map_get(p->searches, &s->kept, sizeof(s->kept), &found)) {
         step->search = found;
         return SMG_OK;
     }
@@ -116,7 +116,7 @@ smg_status plan_add_search(planner *p, int from, int to, const segment *s, smg_p
     p->record = NULL;
     SMG_TRY(status);
     step->search = made;
-    return smg_map_set(p->searches, &s->key, sizeof(s->key), made);
+    return smg_map_set(p->searches, &s->kept, sizeof(s->kept), made);
 }
 
 /* ---- schedules to be measured --------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ static smg_status find_rivals(planner *p, int from, int to, const segment *s, ri
     segment again = {.key = s->key};
     fitted_list all = {.count = 0};
     void *found;
-    if (smg_map_get(p->rivals, &s->key, sizeof(s->key), &found)) {
+    if (smg_map_get(p->rivals, &s->kept, sizeof(s->kept), &found)) {
         *out_rivals = found;
         return SMG_OK;
     }
@@ -161,7 +161,7 @@ static smg_status find_rivals(planner *p, int from, int to, const segment *s, ri
     if (status == SMG_OK) status = pick_rivals(p, &all, s, made);
     SMG_TRY(status);
     *out_rivals = made;
-    return smg_map_set(p->rivals, &s->key, sizeof(s->key), made);
+    return smg_map_set(p->rivals, &s->kept, sizeof(s->kept), made);
 }
 
 smg_status plan_add_rivals(planner *p, int from, int to, const segment *s, smg_pstep *step) {

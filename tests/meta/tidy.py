@@ -1,5 +1,5 @@
 """clang-tidy (.clang-tidy) finds nothing in src/. A file is looked at again when it, a header or the configuration
-changed. The analyzer follows SMG_TIDY_NODES steps of every function, 6000 unless told, 20000 with SMG_ALL_CASES; by
+changed. The analyzer follows SMG_TIDY_NODES steps of every function, 3000 unless told, 20000 with SMG_ALL_CASES; by
 itself it takes 225000, most of the time of this test."""
 
 import concurrent.futures
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from lint import ROOT, tool, tracked
 
 BUILD = os.environ.get("SMG_BINARY_DIR") or os.path.join(ROOT, "build", "dev")
-NODES = os.environ.get("SMG_TIDY_NODES", "20000" if "SMG_ALL_CASES" in os.environ else "6000")
+NODES = os.environ.get("SMG_TIDY_NODES", "20000" if "SMG_ALL_CASES" in os.environ else "3000")
 CLEAN = os.path.join(BUILD, "tidy")
 
 if os.environ.get("SMG_VULKAN", "ON") == "OFF":

@@ -265,6 +265,7 @@ static void what_is_added_is_loaded_ahead(void **state) {
     assert_true(count_loaded_ahead("h200", &behind) > 0);
     assert_true(behind > 0);
     assert_int_equal(count_loaded_ahead("lavapipe", &behind), 0);
+    assert_true(behind > 0);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------- */

@@ -28,6 +28,19 @@ static const char residual[] = "graph residual\n" LINEAR "y = add(z, r)\noutput 
 static const char scaled[] = "graph scaled\n" LINEAR "half = fill 0.5 : f32[]\nh = mul(z, half)\n"
                              "y = add(h, r)\noutput y = y\n";
 static const char doubled[] = "graph doubled\n" LINEAR "s = mul(z, r)\ny = add(s, r)\noutput y = y\n";
+static const char pair[] = "graph pair\n"
+                           "dim rows max 65536\n"
+                           "x = input f32[rows, 96]\n"
+                           "r = input f32[rows, 96]\n"
+                           "s = input f32[rows, 96]\n"
+                           "w = constant f32[96, 96] random seed=1 scale=0.1\n"
+                           "u = constant f32[96, 96] random seed=2 scale=0.1\n"
+                           "a = contract(x, w) \"ri,oi->ro\"\n"
+                           "b = contract(x, u) \"ri,oi->ro\"\n"
+                           "y = add(a, r)\n"
+                           "z = add(b, s)\n"
+                           "output y = y\n"
+                           "output z = z\n";
 /* Queries get their bias in the kernel that multiplies them. */
 static const char biased[] = "graph biased\n"
                              "dim s max 512\n"
@@ -73,6 +86,7 @@ static const char gated[] = "graph gated\n"
 typedef struct tally {
     int lowered, run;
     int starts;        /* programs whose sums start with what is loaded */
+    int pairs;         /* programs in which those of two products do */
     int parts;         /* of those lanes or subgroups share out the contraction */
     int mapped;        /* programs that compute with a left factor in its place */
     int rings;         /* slices of an axis that are on their way in rings */
@@ -85,20 +99,22 @@ static bool is_third(const smg_schedule *s, int axis) {
 }
 
 static void look_at(const smg_kernel *k, const smg_schedule *s, tally *t) {
-    bool starts = false, mapped = false, rings = false;
+    bool mapped = false, rings = false;
+    int starts = 0;
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind == SMG_I_TAKE) rings = s->rings > 1 && !s->streams;
         if (in->kind != SMG_I_SET) continue;
         bool loads = smg_kernel_plain_load(k, in->expr) >= 0;
         smg_fragments use = k->tiles.items[in->dst].fragments;
-        starts = starts || (use == SMG_FRAGMENTS_SUMS && loads && in->matrices);
+        starts += use == SMG_FRAGMENTS_SUMS && loads && in->matrices;
         bool before = i > 0 && k->code.items[i - 1].dst == in->dst && k->code.items[i - 1].matrices;
         mapped = mapped || (use == SMG_FRAGMENTS_LEFT && !loads && before);
     }
     t->lowered++;
-    t->starts += starts;
-    t->parts += starts && s->lane_depth > 1;
+    t->starts += starts > 0;
+    t->pairs += starts == 2;
+    t->parts += starts > 0 && s->lane_depth > 1;
     t->mapped += mapped;
     t->rings += rings;
 }
@@ -192,9 +208,13 @@ static void test_starts(void **state) {
         tally t = try_graph(*state, residual, names[i], 77, ONE_IN);
         assert_true(t.run >= 4 && 2 * t.starts > t.lowered && t.parts == 0);
     }
-    assert_int_equal(try_graph(*state, residual, "lavapipe", 77, 3 * ONE_IN).starts, 0);
-    assert_int_equal(try_graph(*state, scaled, "h200", 77, 3 * ONE_IN).starts, 0);
-    assert_int_equal(try_graph(*state, doubled, "h200", 77, 3 * ONE_IN).starts, 0);
+    tally two = try_graph(*state, pair, "h200", 77, ONE_IN);
+    assert_true(two.run >= 2 && two.pairs > 0 && two.pairs == two.starts);
+    tally cpu = try_graph(*state, residual, "lavapipe", 77, 3 * ONE_IN);
+    tally half = try_graph(*state, scaled, "h200", 77, 3 * ONE_IN);
+    tally twice = try_graph(*state, doubled, "h200", 77, 3 * ONE_IN);
+    assert_true(cpu.lowered > 0 && half.lowered > 0 && twice.lowered > 0);
+    assert_int_equal(cpu.starts + half.starts + twice.starts, 0);
 }
 
 static void test_left_factors(void **state) {
