@@ -9,6 +9,21 @@ bool sched_has_room(const enumerator *e, const smg_schedule *s) {
     return e->room.has == NULL || e->room.has(e->room.user, s);
 }
 
+#define ANY_LANES 1024 /* no block has more of them along one side */
+
+bool sched_least_has_room(const enumerator *e, smg_schedule s) {
+    const lane_shape least = {1, 1, 1, 1, 1, 1};
+    sched_set_tiles(e, &least, false, &s);
+    s.lane_rows = s.lane_cols = ANY_LANES;
+    s.lane_depth = 1;
+    return sched_has_room(e, &s);
+}
+
+bool sched_shares_depth(const enumerator *e, const smg_schedule *s) {
+    bool corrected = s->temporal >= 0 || e->space->repeat.count > 0;
+    return !corrected && smg_target_hides_loads(e->target);
+}
+
 #define LEAST_ROWS 8 /* of a lane that takes them in runs */
 
 /* Are a lane's rows runs of four? A group of shared memory is then four rows of one k, and what is read ahead takes a
@@ -75,10 +90,9 @@ bool sched_takes_turns(const enumerator *e, const smg_schedule *s) {
 smg_status sched_add(enumerator *e, const lane_shape *shape, bool whole, smg_schedule base) {
     const smg_target *t = e->target;
     int64_t invocations = (int64_t)shape->rows * shape->cols * shape->depth;
+    e->crowded = false;
     if (invocations > t->max_invocations || invocations > t->max_size_x) return SMG_OK;
-    /* A running sum is corrected in between: its parts would have to be joined in every slice, or body. */
-    bool corrected = base.temporal >= 0 || e->space->repeat.count > 0;
-    if (shape->depth > 1 && (corrected || !smg_target_hides_loads(t))) return SMG_OK;
+    if (shape->depth > 1 && !sched_shares_depth(e, &base)) return SMG_OK;
     if (base.row_axis < 0 && shape->rows > 1) return SMG_OK;
     base.lane_rows = shape->rows;
     base.lane_cols = shape->cols;

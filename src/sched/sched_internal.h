@@ -85,6 +85,12 @@ void sched_fill_slices(smg_schedule *s);
 /* sched_add.c: lanes of a subgroup that may tell each other values; 1: there are none. */
 int sched_subgroup(const smg_target *t);
 bool sched_has_room(const enumerator *e, const smg_schedule *s);
+/* Is there room for what blocks of all shapes have: one element of each axis that a shape cuts, and all of the others?
+ * Where long axes are held most grids have none. */
+bool sched_least_has_room(const enumerator *e, smg_schedule s);
+/* May lanes share out a contraction? A running sum is corrected in between: its parts would have to be joined in every
+ * slice, or body. */
+bool sched_shares_depth(const enumerator *e, const smg_schedule *s);
 bool sched_takes_turns(const enumerator *e, const smg_schedule *s); /* may shared tiles lie on the same memory? */
 /* Is a slice summed up in pairs of f16? Its elements are half as large then. */
 bool sched_in_pairs(const enumerator *e, const lane_shape *shape);

@@ -181,7 +181,8 @@ static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_s
     bool turns = s.columns == 0 && sched_takes_turns(e, &s);
     if (e->space->repeat.slice_count > 0) SMG_TRY(push_right(e, s));
     s.reuse = turns;
-    if (!sched_has_room(e, &s)) return SMG_OK;
+    e->crowded = !sched_has_room(e, &s);
+    if (e->crowded) return SMG_OK;
     int most = !smg_target_hides_loads(e->target) ? 0 : s.temporal >= 0 && e->roles.contractions > 1 ? 2 : 1;
     for (int reuse = turns; reuse >= 0; reuse--) {
         s.reuse = reuse == 1;
@@ -262,7 +263,7 @@ static smg_status add_depths(enumerator *e, lane_shape shape, const smg_schedule
     for (int n = 1; n <= MOST_DEPTH; n *= 2) {
         shape.inner = n * s->lane_depth * s->matrix->k;
         SMG_TRY(push(e, &shape, s->temporal >= 0, *s));
-        if (s->temporal >= 0) break; /* a slice of it is as deep as its columns are wide */
+        if (s->temporal >= 0 || e->crowded) break; /* a slice of it is as deep as its columns are wide */
     }
     return SMG_OK;
 }
@@ -319,10 +320,11 @@ static smg_status add_blocks(enumerator *e, smg_schedule s) {
             most = (e->target->registers_lane + 1) / SUMS_SHARE;
     int64_t rows = e->nominal[s.row_axis], cols = s.col_axis >= 0 ? e->nominal[s.col_axis] : INT64_MAX / 2;
     if (s.col_axis < 0 && s.temporal >= 0) cols = e->nominal[s.temporal];
+    bool whole = e->space->repeat.count > 0 || (s.col_axis < 0 && s.temporal < 0); /* a block has all columns */
     lane_shape shape = {.rows = s.lane_rows, .cols = s.lane_cols, .depth = 1};
     for (int64_t down = 1; down * sums <= most; down = next_count(down)) {
         for (int64_t across = 1; down * across * sums <= most; across = next_count(across)) {
-            if (across > 1 && e->space->repeat.count > 0) break; /* a block has all columns */
+            if (across > 1 && whole) break;
             int64_t height = down * s.matrix->m * s.matrix_rows;
             int64_t width = across * s.matrix->n * s.matrix_cols;
             if (!sched_side_fits(height, rows, s.matrix->m) || !sched_side_fits(width, cols, s.matrix->n)) continue;
@@ -352,6 +354,12 @@ static bool right_overflows(const enumerator *e, const smg_schedule *s) {
     return bytes > CACHE_SHARE * (double)e->target->cache_bytes;
 }
 
+/* Has no other block room either? Factors that come straight from memory need less, but only where nothing is held, or
+ * bodies are. */
+static bool is_hopeless(const enumerator *e, const smg_schedule *s) {
+    return s->columns != 0 && e->space->repeat.count == 0 && !sched_least_has_room(e, *s);
+}
+
 smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
     const smg_target *t = e->target;
     smg_schedule s = *base;
@@ -371,6 +379,7 @@ smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
     s.lane_depth = s.vec = 1;
     s.row_run = 1;
     s.rows_next = right_overflows(e, &s);
+    int before = e->out->items.count;
     for (s.matrix_rows = 1; s.matrix_rows <= MOST_SUBGROUPS; s.matrix_rows *= 2) {
         for (s.matrix_cols = 1; s.matrix_rows * s.matrix_cols <= MOST_SUBGROUPS; s.matrix_cols *= 2) {
             int64_t lanes = (int64_t)s.matrix_rows * s.matrix_cols * s.subgroup;
@@ -379,6 +388,8 @@ smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
             s.lane_rows = s.matrix_rows * rows;
             s.lane_cols = s.matrix_cols * cols;
             SMG_TRY(add_blocks(e, s));
+            bool first = s.matrix_rows == 1 && s.matrix_cols == 1;
+            if (first && e->out->items.count == before && is_hopeless(e, &s)) return SMG_OK;
         }
     }
     return SMG_OK;

@@ -153,8 +153,9 @@ static smg_status add_blocks(enumerator *e, const smg_schedule *base) {
     int64_t most = MOST_SUBGROUPS * t->subgroup_size;
     if (most < MANY_LANES) most = MANY_LANES;
     int narrow = base->columns != 0 ? 4 : 8; /* the fewer lanes a row has, the less its reduction takes */
+    int deepest = sched_shares_depth(e, base) ? MOST_DEPTH : 1;
     for (int64_t lanes = least; lanes <= most && lanes <= t->max_invocations; lanes *= 2) {
-        for (int depth = 1; depth <= MOST_DEPTH; depth *= 2) {
+        for (int depth = 1; depth <= deepest; depth *= 2) {
             for (int64_t cols = narrow; cols <= 64 && cols * depth <= lanes; cols *= 2) {
                 lane_shape shape = {.rows = (int)(lanes / (cols * depth)), .cols = (int)cols, .depth = depth};
                 if (shape.rows > 32 || (base->row_axis < 0 && shape.rows > 1)) continue;
@@ -174,18 +175,31 @@ static lane_shape for_few_rows(const enumerator *e, const smg_schedule *base, la
     return shape;
 }
 
-static smg_status add_small(enumerator *e, const smg_schedule *base) {
+/* Lanes have runs, but for single columns of held axes. */
+static bool is_hopeless(const enumerator *e, smg_schedule s) {
+    s.vec = SCHED_LOAD;
+    s.reuse = sched_takes_turns(e, &s);
+    return s.held == 0 && !sched_least_has_room(e, s);
+}
+
+/* *out_hopeless: no other block has room either. It is asked once the first has none. */
+static smg_status add_small(enumerator *e, const smg_schedule *base, bool *out_hopeless) {
     lane_shape made[SMG_COUNT_OF(small_shapes)];
-    for (size_t i = 0; i < SMG_COUNT_OF(small_shapes); i++) {
+    bool crowded = false;
+    *out_hopeless = false;
+    for (size_t i = 0; i < SMG_COUNT_OF(small_shapes) && !*out_hopeless; i++) {
         bool known = false;
         made[i] = for_few_rows(e, base, small_shapes[i]);
         for (size_t j = 0; j < i; j++) known = known || memcmp(&made[j], &made[i], sizeof made[i]) == 0;
         if (!known) SMG_TRY(add_rows_of(e, base, made[i]));
+        if (e->crowded && !crowded) *out_hopeless = is_hopeless(e, *base);
+        crowded = crowded || e->crowded;
     }
     return SMG_OK;
 }
 
 smg_status sched_add_staged(enumerator *e, const smg_schedule *base) {
-    SMG_TRY(add_small(e, base));
-    return add_blocks(e, base);
+    bool hopeless;
+    SMG_TRY(add_small(e, base, &hopeless));
+    return hopeless ? SMG_OK : add_blocks(e, base);
 }
