@@ -436,6 +436,7 @@ const char *smg_kernel_partial_wrong(const smg_kernel *k, const smg_instr *produ
 smg_layout smg_kernel_walk(const smg_kernel *k, const smg_instr *walk);
 /* The same of so many elements, `width` at once. */
 smg_layout smg_walk_layout(const smg_kernel *k, int64_t elements, int width);
+int64_t smg_walk_registers(const smg_kernel *k, int64_t elements);  /* of a lane, one at once */
 int smg_walk_width(const smg_instr *walk);                          /* elements that are taken at once */
 int64_t smg_walk_steps(const smg_kernel *k, const smg_instr *walk); /* how often an invocation does so */
 

@@ -87,8 +87,8 @@ static int64_t gather_operations(const smg_kernel *k, const smg_instr *in) {
 }
 
 static int64_t walk_operations(const smg_kernel *k, const smg_instr *in) {
-    smg_layout walk = smg_walk_layout(k, smg_tile_elements(k, &k->tiles.items[in->dst]), 1);
-    int64_t elements = smg_layout_registers(&walk), each = expr_operations(k, in->expr) + ELEMENT_OPERATIONS;
+    int64_t elements = smg_walk_registers(k, smg_tile_elements(k, &k->tiles.items[in->dst]));
+    int64_t each = expr_operations(k, in->expr) + ELEMENT_OPERATIONS;
     return at_most_huge(smg_kernel_steps_written(elements) ? elements : 1, each);
 }
 

@@ -179,8 +179,7 @@ static int64_t factor_registers(const smg_kernel *k, const smg_instr *in) {
  * them. A slice that is turned on its way is stored word by word, each to a place of its own. */
 static int64_t walk_registers(const smg_kernel *k, const smg_instr *in) {
     const smg_tile *tile = &k->tiles.items[in->dst];
-    smg_layout walk = smg_walk_layout(k, smg_tile_elements(k, tile), 1);
-    int64_t words = smg_layout_registers(&walk), each = 1;
+    int64_t words = smg_walk_registers(k, smg_tile_elements(k, tile)), each = 1;
     if (in->axis_count == 0) return words;
     int last = in->axes[in->axis_count - 1];
     if (k->axes.items[last].tile % GROUP == 0 && words > GROUP) each = GROUP;

@@ -41,8 +41,8 @@ bool smg_kernel_axis_ends(const smg_kernel *k, int axis) {
 
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile) {
     if (tile->residence == SMG_STAGING) {
-        smg_layout walk = smg_walk_layout(k, smg_tile_elements(k, tile), 1);
-        int64_t bytes = saturating_mul(smg_layout_registers(&walk), smg_type_device_bytes(tile->type));
+        int64_t registers = smg_walk_registers(k, smg_tile_elements(k, tile));
+        int64_t bytes = saturating_mul(registers, smg_type_device_bytes(tile->type));
         return ceil_div(bytes, WORD_BYTES);
     }
     return tile->residence == SMG_REGISTER ? smg_layout_registers(&k->layouts.items[tile->layout]) : 0;

@@ -90,13 +90,16 @@ static smg_status check_fold(kernel_verifier *v, const smg_instr *instr) {
     return SMG_OK;
 }
 
-/* Has the register of the share, in all lanes, the element that they sum up for it? */
+/* Has the register of the share, in all lanes, the element that they sum up for it? Coordinates add up over the bits of
+ * a lane's number: of bits that all have the same part for, one at a time says it. */
 static bool is_share(const kernel_verifier *v, const smg_instr *in, int reg) {
     const smg_tile *own = &v->k->tiles.items[in->dst], *left = &v->k->tiles.items[in->b];
     const smg_layout *to = &v->k->layouts.items[own->layout], *from = &v->k->layouts.items[left->layout];
     smg_exchange e = smg_kernel_exchange(v->k, in);
     bool same = e.width == 1 && own->axis_count == left->axis_count && own->type == left->type;
     for (int lane = 0; lane < v->k->lanes && same; lane++) {
+        uint32_t others = (uint32_t)lane & ~e.parts;
+        if (others != 0 && (others & (others - 1) || others != (uint32_t)lane)) continue;
         int part = 0, near = lane % v->k->subgroup, subgroup = lane / v->k->subgroup;
         for (uint32_t p = 0; p != ((uint32_t)lane & e.parts); p = smg_exchange_next(e.parts, p)) part++;
         int64_t of = in->first * e.part_count + (int64_t)part * in->registers + reg;

@@ -17,6 +17,10 @@ smg_layout smg_walk_layout(const smg_kernel *k, int64_t elements, int width) {
     return layout;
 }
 
+int64_t smg_walk_registers(const smg_kernel *k, int64_t elements) {
+    return elements / k->lanes + (elements % k->lanes != 0);
+}
+
 smg_layout smg_kernel_walk(const smg_kernel *k, const smg_instr *walk) {
     return smg_walk_layout(k, smg_tile_elements(k, &k->tiles.items[walk->dst]), smg_walk_width(walk));
 }

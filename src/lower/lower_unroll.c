@@ -136,7 +136,11 @@ void smg_kernel_unroll(smg_kernel *k, const smg_target *target) {
         if (k->code.items[i].kind == SMG_I_MMA) unroll_product(k, target, i);
     for (int i = 0; i < k->code.count; i++)
         if (k->code.items[i].kind == SMG_I_LOOP) unroll_loop(k, i);
-    bool much = smg_kernel_operations(k) > target->code_budget / 2;
-    if (much && !smg_target_hides_loads(target) && k->written > FEW_REGISTERS) k->written = FEW_REGISTERS;
-    while (smg_kernel_operations(k) > target->code_budget && unroll_less(k)) continue;
+    int64_t operations = smg_kernel_operations(k);
+    bool much = operations > target->code_budget / 2;
+    if (much && !smg_target_hides_loads(target) && k->written > FEW_REGISTERS) {
+        k->written = FEW_REGISTERS;
+        operations = smg_kernel_operations(k);
+    }
+    while (operations > target->code_budget && unroll_less(k)) operations = smg_kernel_operations(k);
 }
