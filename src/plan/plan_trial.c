@@ -205,10 +205,12 @@ static smg_status try_lowered(trial *t, const smg_schedule *s, double *out_secon
     *out_seconds = HUGE_VAL;
     SMG_TRY(lower_once(t, s, &program));
     const char *refused = program.refused;
-    if (program.structure != NULL) SMG_TRY(smg_kernel_retile(program.probe, s));
     /* Tiles take turns and go to registers in passes of their own: before that they are all counted. */
-    bool later = s->reuse || s->matrix != NULL;
-    bool likely = program.structure != NULL && (later || plan_fits(program.probe, t->p->target, price, &refused));
+    bool later = s->reuse || s->matrix != NULL, likely = program.structure != NULL;
+    if (likely && !later) {
+        SMG_TRY(smg_kernel_retile(program.probe, s));
+        likely = plan_fits(program.probe, t->p->target, price, &refused);
+    }
     if (likely) {
         smg_kernel *k;
         const smg_lower_options options = {.name = "try", .target = t->p->target};
