@@ -34,6 +34,12 @@ typedef struct plan_life {
     int64_t across; /* of all that is made before this place and read from it on */
 } plan_life;
 
+/* Of a node while a segment is hashed, from 1; 0: none. */
+typedef struct plan_spot {
+    int member; /* its number among the segment's nodes */
+    int read;   /* and among what they read */
+} plan_spot;
+
 /* Segments that may get a price; what is in the cache has one. */
 typedef struct plan_budget {
     int most, priced, refused;
@@ -65,6 +71,7 @@ typedef struct planner {
     int *last_use;       /* per node: position of its last reader; INT32_MAX for what leaves the list */
     plan_life *lives;    /* per place */
     bool *needed;        /* per node: scratch for one segment */
+    plan_spot *spots;    /* per node: scratch */
     plan_budget *budget; /* of segments that get a price; NULL: any */
     smg_arena *kept_in;  /* where the cache's segments are */
     smg_arena *scratch;  /* of the segment that is tried */

@@ -236,8 +236,9 @@ static smg_status allocate(ordering *o) {
     p->place = SMG_ARENA_ARRAY(p->arena, int, nodes);
     p->last_use = SMG_ARENA_ARRAY(p->arena, int, nodes);
     p->needed = SMG_ARENA_ARRAY(p->arena, bool, nodes);
+    p->spots = SMG_ARENA_ARRAY(p->arena, plan_spot, nodes);
     return o->level != NULL && o->listed != NULL && o->streamed != NULL && o->stack != NULL && o->chain != NULL &&
-                   p->order != NULL && p->place != NULL && p->last_use != NULL && p->needed != NULL
+                   p->order != NULL && p->place != NULL && p->last_use != NULL && p->needed != NULL && p->spots != NULL
                ? SMG_OK
                : SMG_MEMORY;
 }

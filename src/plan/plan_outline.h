@@ -71,7 +71,8 @@ static inline uint64_t bit_of(int i) {
 
 /* Takes the lowest axis out of the set. */
 static inline int next_axis(smg_axis_set *io_set) {
-    int axis = smg_log2((int64_t)(*io_set & (~*io_set + 1)));
+    int axis = 0;
+    while ((*io_set >> axis & 1) == 0) axis++;
     *io_set &= *io_set - 1;
     return axis;
 }

@@ -2,36 +2,39 @@
  * under that, for as long as the driver thinks alike of them. */
 #include "plan/plan_segment.h"
 
-static uint64_t hash_view_chain(const planner *p, uint64_t h, smg_node_id id, const smg_node_id *nodes, int count) {
+/* *io_id: what the views are of. */
+static uint64_t hash_view_chain(const planner *p, uint64_t h, smg_node_id *io_id) {
     for (;;) {
-        const smg_node *n = smg_graph_node(p->g, id);
-        h = smg_hash_u64(h, p->hash[id]);
-        if (smg_node_class(n) != SMG_CLASS_VIEW) break;
-        id = n->operand[0];
+        const smg_node *n = smg_graph_node(p->g, *io_id);
+        h = smg_hash_u64(h, p->hash[*io_id]);
+        if (smg_node_class(n) != SMG_CLASS_VIEW) return h;
+        *io_id = n->operand[0];
     }
-    for (int i = 0; i < count; i++) {
-        if (nodes[i] == id) return smg_hash_u64(h, (uint64_t)i + 1000);
-    }
-    return h;
 }
 
 uint64_t plan_hash_nodes(const planner *p, const smg_node_id *nodes, int count) {
     uint64_t h = smg_hash_u64(SMG_HASH_SEED, (uint64_t)count);
-    smg_node_id external[PLAN_MAX_MEMBERS * SMG_MAX_OPERANDS];
-    int externals = 0;
+    smg_node_id read[PLAN_MAX_MEMBERS * SMG_MAX_OPERANDS];
+    int reads = 0;
+    for (int i = 0; i < count; i++) p->spots[nodes[i]].member = i + 1;
     for (int i = 0; i < count; i++) {
         const smg_node *n = smg_graph_node(p->g, nodes[i]);
         h = smg_hash_u64(h, p->hash[nodes[i]]);
         h = smg_hash_u64(h, p->needed[nodes[i]]);
         for (int k = 0; k < n->operand_count; k++) {
-            h = hash_view_chain(p, h, n->operand[k], nodes, count);
-            smg_node_id source = smg_space_source(p->g, n->operand[k]);
-            int at = 0; /* which outside tensor: the same one twice is another structure */
-            while (at < externals && external[at] != source) at++;
-            if (at == externals) external[externals++] = source;
-            h = smg_hash_u64(h, (uint64_t)at);
+            smg_node_id source = n->operand[k];
+            h = hash_view_chain(p, h, &source);
+            plan_spot *spot = &p->spots[source];
+            if (spot->member > 0) h = smg_hash_u64(h, (uint64_t)spot->member + 999);
+            if (spot->read == 0) { /* which tensor: the same one twice is another structure */
+                read[reads++] = source;
+                spot->read = reads;
+            }
+            h = smg_hash_u64(h, (uint64_t)spot->read - 1);
         }
     }
+    for (int i = 0; i < count; i++) p->spots[nodes[i]].member = 0;
+    for (int i = 0; i < reads; i++) p->spots[read[i]].read = 0;
     return h;
 }
 
