@@ -265,6 +265,7 @@ static smg_size undivided(smg_sizes *s, smg_size product) {
 
 smg_size smg_size_mul(smg_sizes *s, smg_size a, smg_size b) {
     if (!valid(s, a) || !valid(s, b)) return SMG_SIZE_NONE;
+    if (!s->exact && smg_size_is_one(s, a)) return b; /* as strides begin */
     size_node x = s->nodes.items[a], y = s->nodes.items[b];
     smg_size_begin(s);
     for (int i = 0; i < x.count; i++)
