@@ -321,9 +321,10 @@ static smg_status add_blocks(enumerator *e, smg_schedule s) {
     int64_t rows = e->nominal[s.row_axis], cols = s.col_axis >= 0 ? e->nominal[s.col_axis] : INT64_MAX / 2;
     if (s.col_axis < 0 && s.temporal >= 0) cols = e->nominal[s.temporal];
     bool whole = e->space->repeat.count > 0 || (s.col_axis < 0 && s.temporal < 0); /* a block has all columns */
+    int64_t crowded = INT64_MAX; /* matrices across for which there was no room beside fewer of them down */
     lane_shape shape = {.rows = s.lane_rows, .cols = s.lane_cols, .depth = 1};
     for (int64_t down = 1; down * sums <= most; down = next_count(down)) {
-        for (int64_t across = 1; down * across * sums <= most; across = next_count(across)) {
+        for (int64_t across = 1; across < crowded && down * across * sums <= most; across = next_count(across)) {
             if (across > 1 && whole) break;
             int64_t height = down * s.matrix->m * s.matrix_rows;
             int64_t width = across * s.matrix->n * s.matrix_cols;
@@ -335,6 +336,7 @@ static smg_status add_blocks(enumerator *e, smg_schedule s) {
                 SMG_TRY(add_depths(e, shape, &s));
                 SMG_TRY(add_streams(e, shape, s));
                 SMG_TRY(add_beside(e, shape, s));
+                if (e->crowded && s.columns != 0) crowded = across; /* else factors may come from memory */
             }
         }
     }
