@@ -33,21 +33,18 @@ typedef struct demand {
 
 typedef struct inliner {
     planner *p;
-    smg_exprs *exprs;
     weight *weights;
     demand *demands;
     bool *output;
 } inliner;
 
-bool plan_map_cost(const planner *p, smg_exprs *exprs, const smg_node *n, double *out_cost) {
+double plan_map_cost(const planner *p, smg_exprs *exprs, const smg_node *n) {
     smg_expr operand[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
-    if (smg_node_class(n) != SMG_CLASS_MAP) return false;
+    if (smg_node_class(n) != SMG_CLASS_MAP) return 0;
     for (int k = 0; k < n->operand_count; k++) {
         operand[k] = smg_expr_leaf(exprs, smg_type_kind(smg_graph_node(p->g, n->operand[k])->type), k);
     }
-    smg_expr value = smg_op_expr(exprs, n->op, n->type, operand);
-    *out_cost = smg_expr_cost(exprs, value);
-    return value != SMG_EXPR_NONE;
+    return smg_expr_cost(exprs, smg_op_expr(exprs, n->op, n->type, operand));
 }
 
 double plan_elements(const planner *p, smg_node_id id) {
@@ -106,8 +103,9 @@ static weight weigh(const inliner *in, smg_node_id id) {
         w.cost = PLAN_GATHER_COST;
         w.checked = true;
         w.known = w.known && in_memory(in->p, smg_space_source(in->p->g, n->operand[0]));
-    } else if (!plan_map_cost(in->p, in->exprs, n, &w.cost)) {
-        w.known = false;
+    } else {
+        w.cost = in->p->map_cost[id];
+        w.known = w.known && smg_node_class(n) == SMG_CLASS_MAP;
     }
     for (int k = 0; k < n->operand_count && w.known; k++) w.known = add_operand(in, n->operand[k], elements, &w);
     /* every load is a binding of every reader, which has others to make */
@@ -172,7 +170,6 @@ smg_status plan_mark_inlined(planner *p) {
     p->inlined = SMG_ARENA_ARRAY(p->arena, bool, count);
     p->bound = SMG_ARENA_ARRAY(p->arena, bool, count);
     p->weighed = SMG_ARENA_ARRAY(p->arena, bool, count);
-    SMG_TRY(smg_exprs_create(p->arena, &in.exprs));
     if (in.weights == NULL || in.demands == NULL || in.output == NULL || live == NULL || p->inlined == NULL ||
         p->bound == NULL || p->weighed == NULL)
         return SMG_MEMORY;

@@ -156,8 +156,8 @@ void plan_set_anew(planner *p, const smg_node_id *nodes, int count, bool anew);
 double plan_elements(const planner *p, smg_node_id id);
 /* What `id` computes anew gets kernels of its own; false when it computes nothing anew. */
 bool plan_give_kernels(planner *p, smg_node_id id);
-/* Multiply-adds that one element of a map takes; false for what is no map. */
-bool plan_map_cost(const planner *p, smg_exprs *exprs, const smg_node *n, double *out_cost);
+/* For p->map_cost. */
+double plan_map_cost(const planner *p, smg_exprs *exprs, const smg_node *n);
 /* Adds what `count` nodes compute anew; the new count, -1 when there are too many. */
 int plan_add_inlined(const planner *p, smg_node_id *io_nodes, int count);
 /* Nodes [from, to) of the order and what they compute anew as a sorted list, needed[] set. The list has room for

@@ -301,9 +301,8 @@ static smg_status count_maps(planner *p) {
     p->map_cost = SMG_ARENA_ARRAY(p->arena, double, (size_t)p->g->nodes.count + 1);
     if (p->map_cost == NULL) return SMG_MEMORY;
     SMG_TRY(smg_exprs_create(p->arena, &exprs));
-    for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
-        if (!plan_map_cost(p, exprs, smg_graph_node(p->g, id), &p->map_cost[id])) p->map_cost[id] = 0;
-    }
+    for (smg_node_id id = 0; id < p->g->nodes.count; id++)
+        p->map_cost[id] = plan_map_cost(p, exprs, smg_graph_node(p->g, id));
     return SMG_OK;
 }
 

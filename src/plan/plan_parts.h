@@ -29,7 +29,8 @@ typedef struct parts_leaf {
 } parts_leaf;
 
 typedef struct parts {
-    planner *p;
+    const planner *before;
+    planner *p; /* of the graph in the making */
     const smg_graph *g;
     smg_graph *to; /* the graph in the making */
     smg_arena *arena;
@@ -87,7 +88,9 @@ smg_status parts_sum(parts *s, smg_node_id id, smg_node_id *out_node);
 
 /* ---- plan_parts_graph.c -------------------------------------------------------------------------------------- */
 
-/* A planner of the graph in which the group's sums are in parts, in `arena`; NULL where they have none. */
-smg_status parts_plan(const planner *p, const plan_split *split, smg_arena *arena, planner **out, parts **out_parts);
+/* The sums of the group along the axis, in `arena`, which parts_folds tells; NULL where it is no axis there. */
+smg_status parts_seek(const planner *p, const plan_split *split, smg_arena *arena, parts **out);
+/* A planner of the graph in which they are in parts; NULL where they have none. */
+smg_status parts_plan(parts *s, planner **out);
 
 #endif

@@ -86,32 +86,35 @@ static smg_status know_nodes(planner *p, const planner *before, const parts *s) 
         p->prepared[id] = copied && before->prepared[from];
         p->hash[id] = copied ? before->hash[from]
                              : smg_node_hash(p->g, smg_hash_u64(SMG_HASH_SEED, smg_graph_storage(p->g, id)), n);
-        if (copied)
-            p->map_cost[id] = before->map_cost[from];
-        else if (!plan_map_cost(p, exprs, n, &p->map_cost[id]))
-            p->map_cost[id] = 0;
+        p->map_cost[id] = copied ? before->map_cost[from] : plan_map_cost(p, exprs, n);
     }
     return plan_mark_inlined(p);
 }
 
-smg_status parts_plan(const planner *p, const plan_split *split, smg_arena *arena, planner **out, parts **out_parts) {
+smg_status parts_seek(const planner *p, const plan_split *split, smg_arena *arena, parts **out) {
     bool found = false;
     parts *s = SMG_ARENA_NEW(arena, parts);
-    *out_parts = s;
-    *out = SMG_ARENA_NEW(arena, planner);
-    if (s == NULL || *out == NULL) return SMG_MEMORY;
-    **out = *p;
-    (*out)->arena = arena;
-    s->p = *out;
+    planner *made = SMG_ARENA_NEW(arena, planner);
+    *out = NULL;
+    if (s == NULL || made == NULL) return SMG_MEMORY;
+    *made = *p;
+    made->arena = arena;
+    s->before = p;
+    s->p = made;
     s->g = p->g;
     s->split = *split;
     SMG_TRY(begin(s));
     SMG_TRY(parts_find(s, &found));
-    if (found) SMG_TRY(fill_graph(s, &found));
-    if (!found) {
-        *out = NULL;
-        return SMG_OK;
-    }
-    (*out)->g = s->to;
-    return know_nodes(*out, p, s);
+    if (found) *out = s;
+    return SMG_OK;
+}
+
+smg_status parts_plan(parts *s, planner **out) {
+    bool made;
+    *out = NULL;
+    SMG_TRY(fill_graph(s, &made));
+    if (!made) return SMG_OK;
+    *out = s->p;
+    s->p->g = s->to;
+    return know_nodes(s->p, s->before, s);
 }

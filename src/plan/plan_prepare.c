@@ -24,13 +24,11 @@ static bool bytes_of(const smg_graph *g, smg_node_id id, double *out_bytes) {
 
 typedef struct marks {
     bool *fixed, *stored; /* per node, see smg_graph_mark_fixed */
-    smg_exprs *exprs;
 } marks;
 
 /* A map of at most one multiply-add per element. */
-static bool is_cheap(const planner *p, const marks *m, const smg_node *n) {
-    double cost;
-    return plan_map_cost(p, m->exprs, n, &cost) && cost <= 1.0;
+static bool is_cheap(const planner *p, smg_node_id id) {
+    return smg_node_class(smg_graph_node(p->g, id)) == SMG_CLASS_MAP && p->map_cost[id] <= 1.0;
 }
 
 static bool worth_storing(const planner *p, const marks *m, smg_node_id id) {
@@ -40,7 +38,7 @@ static bool worth_storing(const planner *p, const marks *m, smg_node_id id) {
     for (int k = 0; k < n->operand_count; k++) {
         if (bytes_of(p->g, smg_space_source(p->g, n->operand[k]), &operand)) read += operand;
     }
-    if (bytes > read && is_cheap(p, m, n)) return false;
+    if (bytes > read && is_cheap(p, id)) return false;
     double most = (double)smg_target_largest_buffer(p->target);
     return bytes <= PLAN_PREPARE_GROWTH * read + PLAN_PREPARE_SLACK && bytes <= most;
 }
@@ -48,7 +46,6 @@ static bool worth_storing(const planner *p, const marks *m, smg_node_id id) {
 smg_status plan_mark_prepared(planner *p) {
     size_t count = (size_t)p->g->nodes.count + 1;
     marks m = {.fixed = SMG_ARENA_ARRAY(p->arena, bool, count), .stored = SMG_ARENA_ARRAY(p->arena, bool, count)};
-    SMG_TRY(smg_exprs_create(p->arena, &m.exprs));
     p->prepared = SMG_ARENA_ARRAY(p->arena, bool, count);
     if (m.fixed == NULL || m.stored == NULL || p->prepared == NULL) return SMG_MEMORY;
     smg_graph_mark_fixed(p->g, m.fixed, m.stored);

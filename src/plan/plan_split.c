@@ -128,8 +128,10 @@ static smg_status cost_in_parts(const splitter *s, const run *r, const plan_spli
     parts *made;
     partition list;
     *out_cost = HUGE_VAL;
-    SMG_TRY(parts_plan(s->p, split, arena, &p, &made));
-    if (p == NULL || !is_worth_it(s, r, made)) return SMG_OK;
+    SMG_TRY(parts_seek(s->p, split, arena, &made));
+    if (made == NULL || !is_worth_it(s, r, made)) return SMG_OK;
+    SMG_TRY(parts_plan(made, &p));
+    if (p == NULL) return SMG_OK;
     bool *only = SMG_ARENA_ARRAY(arena, bool, (size_t)p->g->nodes.count + 1);
     if (only == NULL) return SMG_MEMORY;
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
@@ -289,7 +291,7 @@ static smg_status note(planner *p, const planner *before, const parts *made, con
 
 /* One run more in parts; at[id]: a node of the given graph in that of *io_p. */
 static smg_status apply(const splitter *s, const run *r, const verdict *v, smg_node_id *at, planner **io_p) {
-    planner *before = *io_p;
+    planner *before = *io_p, *now = NULL;
     parts *made;
     bool *own = SMG_ARENA_ARRAY(before->arena, bool, (size_t)before->g->nodes.count + 1);
     if (own == NULL) return SMG_MEMORY;
@@ -298,13 +300,12 @@ static smg_status apply(const splitter *s, const run *r, const verdict *v, smg_n
     if (summed == NULL) return SMG_MEMORY;
     smg_node_id node = smg_graph_node(s->p->g, r->member[v->member])->operand[0];
     const plan_split split = {.own = summed, .node = at[node], .axis = v->axis, .chunk = v->chunk};
-    SMG_TRY(parts_plan(before, &split, before->arena, io_p, &made));
-    if (*io_p == NULL) {
-        *io_p = before;
-        return SMG_OK;
-    }
+    SMG_TRY(parts_seek(before, &split, before->arena, &made));
+    if (made != NULL) SMG_TRY(parts_plan(made, &now));
+    if (now == NULL) return SMG_OK;
+    *io_p = now;
     for (smg_node_id id = 0; id < s->p->g->nodes.count; id++) at[id] = made->now[at[id]];
-    return note(*io_p, before, made, v);
+    return note(now, before, made, v);
 }
 
 static smg_status apply_all(const splitter *s, const best_split *best, planner **out_p) {
