@@ -1,19 +1,43 @@
-/* What schedules are, as numbers: of two that are the same only one is listed, and choices are told apart by it. */
+/* What schedules are, as numbers: of two that are the same only one is listed, which a quick hash tells within one run;
+ * choices are told apart by one that stays the same. */
 #include "sched/sched_internal.h"
 
-uint64_t smg_schedule_hash(uint64_t seed, const smg_schedule *s) {
+/* All that tells schedules of one space apart. There are no gaps between its members. */
+typedef struct schedule_told {
+    int64_t numbers[27];
+    int64_t tile[SMG_SPACE_AXES];
+    smg_axis_set sets[5], serial, linear;
+    int8_t more_rows[SMG_MORE_ROWS];
+    int8_t left[SMG_SPACE_NODES];
+} schedule_told;
+_Static_assert(sizeof(schedule_told) ==
+                   (27 + SMG_SPACE_AXES) * sizeof(int64_t) + 7 * sizeof(smg_axis_set) + SMG_MORE_ROWS + SMG_SPACE_NODES,
+               "it is hashed as it lies in memory");
+
+static void tell(const smg_schedule *s, schedule_told *out) {
     const smg_matrix_shape *m = s->matrix;
-    const int64_t numbers[] = {s->row_axis,   s->col_axis,  s->temporal,    s->one_by_one,  s->lane_rows,  s->lane_cols,
-                               s->lane_depth, s->subgroup,  s->vec,         s->row_run,     s->depth_near, s->ahead,
-                               s->slots,      s->guarded,   s->direct,      s->across,      s->groups,     m ? m->m : 0,
-                               m ? m->n : 0,  m ? m->k : 0, s->matrix_rows, s->matrix_cols, s->reuse,      s->rings,
-                               s->alone,      s->streams,   s->rows_next};
-    const smg_axis_set sets[] = {s->grid, s->anew, s->inner, s->columns, s->held};
-    uint64_t hash = smg_hash_bytes(seed, numbers, sizeof(numbers));
-    hash = smg_hash_bytes(smg_hash_bytes(hash, sets, sizeof(sets)), s->more_rows, sizeof(s->more_rows));
-    if (s->serial != 0) hash = smg_hash_u64(hash, s->serial);
-    if (s->linear) hash = smg_hash_u64(hash, s->linear);
-    return smg_hash_bytes(smg_hash_bytes(hash, s->tile, sizeof(s->tile)), s->left, sizeof(s->left));
+    *out = (schedule_told){
+        .numbers = {s->row_axis,    s->col_axis, s->temporal, s->one_by_one, s->lane_rows, s->lane_cols, s->lane_depth,
+                    s->subgroup,    s->vec,      s->row_run,  s->depth_near, s->ahead,     s->slots,     s->guarded,
+                    s->direct,      s->across,   s->groups,   m ? m->m : 0,  m ? m->n : 0, m ? m->k : 0, s->matrix_rows,
+                    s->matrix_cols, s->reuse,    s->rings,    s->alone,      s->streams,   s->rows_next},
+        .sets = {s->grid, s->anew, s->inner, s->columns, s->held},
+        .serial = s->serial,
+        .linear = s->linear,
+    };
+    memcpy(out->tile, s->tile, sizeof(out->tile));
+    memcpy(out->more_rows, s->more_rows, sizeof(out->more_rows));
+    memcpy(out->left, s->left, sizeof(out->left));
+}
+
+uint64_t smg_schedule_hash(uint64_t seed, const smg_schedule *s) {
+    schedule_told t;
+    tell(s, &t);
+    uint64_t hash = smg_hash_bytes(seed, t.numbers, sizeof(t.numbers));
+    hash = smg_hash_bytes(smg_hash_bytes(hash, t.sets, sizeof(t.sets)), t.more_rows, sizeof(t.more_rows));
+    if (t.serial != 0) hash = smg_hash_u64(hash, t.serial);
+    if (t.linear != 0) hash = smg_hash_u64(hash, t.linear);
+    return smg_hash_bytes(smg_hash_bytes(hash, t.tile, sizeof(t.tile)), t.left, sizeof(t.left));
 }
 
 static uint64_t *place_of(const sched_seen *seen, uint64_t hash) {
@@ -35,7 +59,9 @@ static smg_status make_room(sched_seen *seen, smg_arena *arena) {
 }
 
 smg_status sched_is_new(sched_seen *seen, const smg_schedule *s, smg_arena *arena, bool *out_is) {
-    uint64_t hash = smg_schedule_hash(SMG_HASH_SEED, s) | 1; /* 0 is a free place */
+    schedule_told t;
+    tell(s, &t);
+    uint64_t hash = smg_hash_blocks(0, &t, sizeof(t)) | 1; /* 0 is a free place */
     if (2 * seen->count >= seen->room) SMG_TRY(make_room(seen, arena));
     uint64_t *place = place_of(seen, hash);
     *out_is = *place != hash;
