@@ -290,12 +290,14 @@ static smg_status find_loops(trial *t, const smg_schedules *schedules, smg_kerne
     return SMG_OK;
 }
 
-static double guess_of(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], const smg_schedule *s,
-                       plan_outline *outline) {
+/* The shares of loops are those of these tiles; schedules one behind the other often have the same. */
+static void ask_loops(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], const smg_schedule *s,
+                      const smg_schedule *before, plan_outline *outline) {
     smg_kernel *k = s->temporal >= 0 ? loops[s->temporal] : NULL;
-    for (int a = 0; k != NULL && a < k->axes.count; a++) k->axes.items[a].tile = s->tile[a];
-    if (k != NULL) plan_outline_share(outline, s->temporal, plan_share(k, t->p->nominal, s->temporal));
-    return plan_guess(s->linear ? t->linear : outline, s);
+    bool same = before != NULL && before->temporal == s->temporal;
+    if (k == NULL || (same && memcmp(before->tile, s->tile, sizeof s->tile) == 0)) return;
+    for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = s->tile[a];
+    plan_outline_share(outline, s->temporal, plan_share(k, t->p->nominal, s->temporal));
 }
 
 #define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
@@ -310,7 +312,11 @@ static smg_status try_best(trial *t, const smg_schedules *schedules, plan_outlin
     if (guess == NULL) return SMG_MEMORY;
     smg_kernel *loops[SMG_SPACE_AXES] = {NULL};
     SMG_TRY(find_loops(t, schedules, loops));
-    for (int i = 0; i < count; i++) guess[i] = guess_of(t, loops, &schedules->items.items[i], outline);
+    for (int i = 0; i < count; i++) {
+        const smg_schedule *s = &schedules->items.items[i];
+        ask_loops(t, loops, s, i > 0 ? s - 1 : NULL, outline);
+        guess[i] = plan_guess(s->linear ? t->linear : outline, s);
+    }
     double first = HUGE_VAL; /* guess of one that fits */
     while (left > 0) {
         int best = -1;
