@@ -52,6 +52,11 @@ typedef struct smg_device_desc {
 } smg_device_desc;
 /* desc may be NULL. Fails as smg_device_open; INVALID: no such priority. */
 SMG_API smg_status smg_device_open_desc(smg_context *ctx, const smg_device_desc *desc, smg_device **out_device);
+/* The same device for another context, and so for another thread: models and tensors there are its own, the queue is
+ * taken in turns, and runs of both are done in the order in which they were submitted. A tensor of one may be given to
+ * runs of the other, where one thread at a time uses it. To be called where `device` may be used; closed before it.
+ * Failures are told by ctx. DEVICE: it is lost. */
+SMG_API smg_status smg_device_share(smg_device *device, smg_context *ctx, smg_device **out_device);
 /* Destroys all that smg made on the device and frees its memory. What an application passed to smg_vk_adopt stays. NULL
  * is fine. */
 SMG_API void smg_device_close(smg_device *device);

@@ -100,8 +100,9 @@ SMG_API smg_status smg_model_create_tensor(smg_model *model, const char *name, i
  * may be left out: nothing is padding, all types are 0), each named, with dims that agree on the symbolic sizes.
  * `outputs` may name any of the model's: rank, dims and type are filled in, and data as above (the caller's memory when
  * data is set: `bytes` must be enough).
- * Arrays of the host and tensors on the device (`on`) may be mixed. INVALID, of a tensor: it lies on another device,
- * its elements lie there in another type than the model's, it is too small, or an output's shares memory with another.
+ * Arrays of the host and tensors on the device (`on`) may be mixed. INVALID, of a tensor: it lies on another device
+ * (what was opened or adopted apart is another, also on one VkDevice; smg_device_share makes no other), its elements
+ * lie there in another type than the model's, it is too small, or an output's shares memory with another.
  * Sizes of an input come from its dims in any case. */
 SMG_API smg_status smg_model_run(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                                  int output_count);
@@ -169,7 +170,7 @@ SMG_API smg_status smg_model_share(smg_model *model, smg_context *ctx, smg_model
  * Before it: wait for the run in flight, close models that were shared from this one, destroy tensors on a device that
  * the model opened itself. Tensors on a lost device are of no use any more. A device that was given is closed
  * afterwards. After a failure the model answers DEVICE until another call succeeds.
- * INVALID: a run is in flight, `on` is of another context or is missing; UNSUPPORTED: the model was not opened as
+ * INVALID: a run is in flight, models that were shared are open, `on` is of another context or is missing; UNSUPPORTED: the model was not opened as
  * recoverable, or no class for this device; else as opening a bundle. */
 SMG_API smg_status smg_model_recover(smg_model *model, smg_device *on);
 

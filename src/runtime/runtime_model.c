@@ -288,12 +288,13 @@ static smg_status share(smg_model *from, smg_context *ctx, smg_model **out_model
     m->submission_seconds = from->submission_seconds;
     if (status == SMG_OK) status = make_tables(m);
     if (status == SMG_OK) status = smg_program_share(from->program, m->parts.device, &m->program);
-    m->shared = true;
-    from->shared = from->shared || status == SMG_OK;
     if (status != SMG_OK) {
         smg_model_close(m);
         return status;
     }
+    m->shared = from->shared = true;
+    m->from = from;
+    atomic_fetch_add(&from->shares, 1);
     *out_model = m;
     return SMG_OK;
 }
@@ -333,6 +334,9 @@ static smg_status recover(smg_model *m, smg_device *on) {
     if (m->flight.up)
         return smg_fail(m->ctx, SMG_INVALID, "run %llu of the model is in flight: wait for its ticket",
                         (unsigned long long)m->flight.number);
+    if (atomic_load(&m->shares) > 0)
+        return smg_fail(m->ctx, SMG_INVALID, "smg_model_recover: %d models that were shared from this one are open",
+                        atomic_load(&m->shares));
     if (m->parts.again == NULL)
         return smg_fail(m->ctx, SMG_UNSUPPORTED,
                         "the model was compiled here, or its bundle was opened without smg_bundle_desc.recoverable");
@@ -422,6 +426,7 @@ void smg_model_close(smg_model *m) {
         smg_free(m->ctx, m->output_room[i].data, m->output_room[i].bytes);
     }
     smg_free(m->ctx, m->scratch.data, m->scratch.bytes);
+    if (m->from != NULL) atomic_fetch_sub(&m->from->shares, 1);
     if (m->parts.drop != NULL) m->parts.drop(m->parts.owner);
     if (m->parts.owns_device) smg_vk_close(m->parts.device);
     smg_arena_destroy(m->arena);

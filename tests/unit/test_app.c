@@ -324,6 +324,8 @@ static void buffers_of_the_application(void **state) {
                    "takes 7680 bytes, its buffer has");
     part.offset = UINT64_MAX;
     expect_refused(f, smg_vk_tensor_import(device, &desc, &part, &none), SMG_INVALID, "bytes at 18446744073709551615");
+    part = (smg_vulkan_buffer){.buffer = buffer.handle, .offset = (VkDeviceSize)8 * PART, .bytes = PART};
+    expect_refused(f, smg_vk_tensor_import(device, &desc, &part, &none), SMG_INVALID, "'mine' ends before byte");
     part.buffer = VK_NULL_HANDLE;
     expect_refused(f, smg_vk_tensor_import(device, &desc, &part, &none), SMG_INVALID, "the buffer is null");
     expect_refused(f, smg_vk_tensor_import(device, NULL, &part, &none), SMG_INVALID, "the description is null");
@@ -336,6 +338,65 @@ static void buffers_of_the_application(void **state) {
     smg_device_close(device);
     smg_vk_wishes_free(wishes);
     app_drop_buffer(&f->app, &buffer);
+    app_drop_device(&f->app);
+}
+
+/* Taken twice, a VkDevice is two devices of smg's, which number their buffers apart; shared, with another context, it is
+ * one. */
+static void taken_twice(void **state) {
+    fixture *f = *state;
+    smg_vulkan_wishes *wishes = NULL;
+    smg_context *ctx = NULL;
+    smg_device *again = NULL, *shared = NULL;
+    smg_device_tensor *here = NULL, *there = NULL, *beside = NULL;
+    smg_model *m = NULL;
+    const smg_device_tensor_desc desc = {.name = "t", .type = "f32", .elements = ROWS * WIDTH};
+    if (f->missing) skip();
+    smg_device *device = adopt_wished(f, NULL, &wishes);
+    smg_vulkan_desc twice = app_desc(&f->app);
+    twice.enabled = wishes->enabled;
+    twice.extensions = wishes->extensions;
+    twice.extension_count = wishes->extension_count;
+    expect_ok(f, smg_vk_adopt(f->ctx, &twice, &again));
+    expect_ok(f, smg_tensor_create(device, &desc, &here)); /* the first of its device */
+    expect_ok(f, smg_tensor_create(again, &desc, &there)); /* also */
+    assert_int_equal(smg_context_create(NULL, &ctx), SMG_OK);
+    assert_int_equal(smg_device_share(device, ctx, &shared), SMG_OK);
+    assert_int_equal(smg_tensor_create(shared, &desc, &beside), SMG_OK);
+    assert_string_equal(smg_device_name(shared), smg_device_name(device));
+    open_on(f, device, &m);
+    const smg_tensor in = {.name = "x", .rank = 2, .dims = {ROWS, WIDTH}, .data = f->x};
+    smg_tensor out = {.name = "y", .on = here};
+    expect_ok(f, smg_model_run(m, &in, 1, &out, 1));
+    out.on = there;
+    expect_refused(f, smg_model_run(m, &in, 1, &out, 1), SMG_INVALID, "lies on another device");
+    out.on = beside;
+    expect_ok(f, smg_model_run(m, &in, 1, &out, 1));
+    assert_int_equal(smg_tensor_download(beside, 0, f->got, ROWS * WIDTH), SMG_OK);
+    assert_memory_equal(f->got, f->want, sizeof(f->want));
+    smg_model_close(m);
+    /* A model of the other context's, which the first device knows nothing of. */
+    const smg_bundle_desc on = {.on = shared}, wrong = {.on = device};
+    assert_int_equal(smg_model_open_bundle(ctx, f->path, &wrong, &m), SMG_INVALID);
+    assert_int_equal(smg_model_open_bundle(ctx, f->path, &on, &m), SMG_OK);
+    out.on = here;
+    assert_int_equal(smg_model_run(m, &in, 1, &out, 1), SMG_OK);
+    memset(f->got, 0, sizeof(f->got));
+    expect_ok(f, smg_tensor_download(here, 0, f->got, ROWS * WIDTH));
+    assert_memory_equal(f->got, f->want, sizeof(f->want));
+    smg_model_close(m);
+    smg_tensor_destroy(here);
+    smg_tensor_destroy(there);
+    smg_tensor_destroy(beside);
+    smg_device_close(shared);
+    assert_int_equal(smg_device_share(NULL, ctx, &shared), SMG_INVALID);
+    assert_int_equal(smg_device_share(device, NULL, &shared), SMG_INVALID);
+    assert_int_equal(smg_device_share(device, ctx, NULL), SMG_INVALID);
+    assert_null(shared);
+    smg_context_destroy(ctx);
+    smg_device_close(again);
+    smg_device_close(device);
+    smg_vk_wishes_free(wishes);
     app_drop_device(&f->app);
 }
 
@@ -661,6 +722,7 @@ int main(void) {
         cmocka_unit_test(features_that_vanish),
         cmocka_unit_test(compiled_here),
         cmocka_unit_test(buffers_of_the_application),
+        cmocka_unit_test(taken_twice),
         cmocka_unit_test(memory_by_descriptors),
         cmocka_unit_test(descriptors_that_are_wrong),
         cmocka_unit_test(timelines_of_the_application),
