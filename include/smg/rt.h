@@ -170,8 +170,8 @@ SMG_API smg_status smg_model_share(smg_model *model, smg_context *ctx, smg_model
  * Before it: wait for the run in flight, close models that were shared from this one, destroy tensors on a device that
  * the model opened itself. Tensors on a lost device are of no use any more. A device that was given is closed
  * afterwards. After a failure the model answers DEVICE until another call succeeds.
- * INVALID: a run is in flight, models that were shared are open, `on` is of another context or is missing; UNSUPPORTED: the model was not opened as
- * recoverable, or no class for this device; else as opening a bundle. */
+ * INVALID: a run is in flight, models that were shared are open, `on` is of another context or is missing; UNSUPPORTED:
+ * the model was not opened as recoverable, or no class for this device; else as opening a bundle. */
 SMG_API smg_status smg_model_recover(smg_model *model, smg_device *on);
 
 /* ---- states ----------------------------------------------------------------------------------------- */

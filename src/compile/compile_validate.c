@@ -1,5 +1,5 @@
-/* compile_validate.c: kernels of a bundle that somebody else may have made, as SPIRV-Tools sees them. A class's hashes tell
- * damage; words that were written so go to a driver, and not every driver's compiler takes what is wrong. */
+/* compile_validate.c: kernels of a bundle that somebody else may have made, as SPIRV-Tools sees them. A class's hashes
+ * tell damage; words that were written so go to a driver, and not every compiler of a driver takes what is wrong. */
 #include "compile/compile.h"
 
 /* SPIR-V's version, as smg_spirv_options has it: it stands behind the magic number as 0, major, minor, 0. */

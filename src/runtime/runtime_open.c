@@ -8,7 +8,7 @@ typedef struct opened {
     smg_arena *arena;
     const smg_bfile *file;
     smg_bfile_check check; /* NULL: none */
-    smg_room piece; /* bytes of a weight on their way, of a file that is read by calls */
+    smg_room piece;        /* bytes of a weight on their way, of a file that is read by calls */
     int class_index;
     const smg_bundle *bundle;
     const char *device;      /* that is opened; NULL: the best */

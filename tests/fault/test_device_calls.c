@@ -62,7 +62,7 @@ static bool fails(void) {
 #define WRAP(name, info_type, type)                                                                                    \
     static VKAPI_ATTR VkResult VKAPI_CALL create_##name(VkDevice device, const info_type *info,                        \
                                                         const VkAllocationCallbacks *hooks, type *out) {               \
-        if (fails()) return failure;                                                                              \
+        if (fails()) return failure;                                                                                   \
         live++;                                                                                                        \
         return real.Create##name(device, info, hooks, out);                                                            \
     }                                                                                                                  \
@@ -141,8 +141,8 @@ static VKAPI_ATTR void VKAPI_CALL destroy_pipeline(VkDevice device, VkPipeline p
 }
 
 /* What it waited for is over in any case. */
-static VKAPI_ATTR VkResult VKAPI_CALL wait_for_fences(VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all,
-                                                      uint64_t timeout) {
+static VKAPI_ATTR VkResult VKAPI_CALL wait_for_fences(VkDevice device, uint32_t count, const VkFence *fences,
+                                                      VkBool32 all, uint64_t timeout) {
     VkResult result = real.WaitForFences(device, count, fences, all, timeout);
     return result == VK_SUCCESS && fails_as(WAIT) ? failure : result;
 }

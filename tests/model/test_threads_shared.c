@@ -235,7 +235,8 @@ static void drop_pool(worker *w) {
 static void open_own(worker *w) {
     expect_ok(w->f, smg_device_share(w->f->device, w->ctx, &w->device));
     const smg_bundle_desc desc = {.on = w->device};
-    if (smg_model_open_bundle(w->ctx, w->f->path, &desc, &w->model) != SMG_OK) fail_msg("%s", smg_context_error(w->ctx));
+    if (smg_model_open_bundle(w->ctx, w->f->path, &desc, &w->model) != SMG_OK)
+        fail_msg("%s", smg_context_error(w->ctx));
 }
 
 /* Threads 1 .. THREADS-1 on shares of the model (NULL: on models of their own), each with a context of its own, while
