@@ -229,9 +229,16 @@ static smg_status make_program(smg_model *m) {
     return SMG_OK;
 }
 
+static void keep_device(smg_model *m) {
+    smg_vk_keep(m->parts.device);
+    smg_vk_leave(m->kept);
+    m->kept = m->parts.device;
+}
+
 static smg_status make_first(smg_model *m) {
     const smg_model_parts *parts = &m->parts;
     double start = smg_clock_seconds();
+    keep_device(m);
     SMG_TRY(make_tables(m));
     SMG_TRY(expect_sizes(m));
     SMG_TRY(make_program(m));
@@ -284,6 +291,7 @@ static smg_status share(smg_model *from, smg_context *ctx, smg_model **out_model
     smg_model *m = NULL;
     SMG_TRY(new_model(ctx, &parts, &m));
     smg_status status = smg_vk_share(ctx, from->parts.device, &m->parts.device);
+    keep_device(m);
     m->dispatch_seconds = from->dispatch_seconds;
     m->submission_seconds = from->submission_seconds;
     if (status == SMG_OK) status = make_tables(m);
@@ -316,10 +324,12 @@ static void drop_device(smg_model *m) {
     if (m->parts.owns_device) smg_vk_close(m->parts.device);
     m->parts.device = NULL;
     m->parts.owns_device = false;
+    keep_device(m);
 }
 
 static smg_status begin_again(smg_model *m) {
     SMG_TRY(m->parts.again(m->parts.owner, &m->parts));
+    keep_device(m);
     find_buffers(m);
     return make_program(m);
 }
@@ -429,5 +439,6 @@ void smg_model_close(smg_model *m) {
     if (m->from != NULL) atomic_fetch_sub(&m->from->shares, 1);
     if (m->parts.drop != NULL) m->parts.drop(m->parts.owner);
     if (m->parts.owns_device) smg_vk_close(m->parts.device);
+    smg_vk_leave(m->kept);
     smg_arena_destroy(m->arena);
 }

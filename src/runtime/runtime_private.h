@@ -36,6 +36,7 @@ struct smg_model {
     smg_context *ctx;
     smg_arena *arena;
     smg_model_parts parts;
+    smg_vk_device *kept; /* the device, until the model goes or has another */
     smg_program *program;
     smg_inputs inputs;
     int *input_buffers, *output_buffers; /* of the bundle, per input and output; -1: it has none */

@@ -180,6 +180,7 @@ smg_status smg_vk_share(smg_context *ctx, smg_vk_device *from, smg_vk_device **o
     *dev = (smg_vk_device){
         .ctx = ctx,
         .common = from->common,
+        .from = ctx == from->ctx ? from : NULL,
         .instance = from->instance,
         .physical = from->physical,
         .handle = from->handle,
@@ -205,6 +206,7 @@ smg_status smg_vk_share(smg_context *ctx, smg_vk_device *from, smg_vk_device **o
         .fitted = from->fitted,
     };
     atomic_fetch_add(&dev->instance->silent, 1);
+    smg_vk_keep(dev->from);
     smg_status status = smg_vk_check_alive(dev);
     if (status == SMG_OK) status = smg_arena_create(ctx, &dev->arena);
     if (status == SMG_OK) status = create_pool(dev);
@@ -281,8 +283,18 @@ void smg_device_close(smg_device *device) {
     smg_vk_close(device);
 }
 
+void smg_vk_keep(smg_vk_device *dev) {
+    if (dev) dev->users++;
+}
+
+void smg_vk_leave(smg_vk_device *dev) {
+    if (dev && --dev->users == 0 && dev->closed) smg_vk_close(dev);
+}
+
 void smg_vk_close(smg_vk_device *dev) {
     if (!dev) return;
+    dev->closed = true;
+    if (dev->users > 0) return;
     smg_context *ctx = dev->ctx;
     bool first = dev->common == &dev->own;
     if (dev->handle && dev->fn.DestroyCommandPool) {
@@ -299,7 +311,9 @@ void smg_vk_close(smg_vk_device *dev) {
         atomic_fetch_sub(&dev->instance->silent, 1);
     smg_lock_destroy(dev->own.queue_lock);
     smg_arena_destroy(dev->arena);
+    smg_vk_device *from = dev->from;
     smg_free(ctx, dev, sizeof *dev);
+    smg_vk_leave(from);
 }
 
 /* ---- small answers -------------------------------------------------------------------------- */
