@@ -122,7 +122,7 @@ too_long='unit.every_schedule|unit.plan$|_wide$|model.range|model.precision_devi
 stage "packages" scripts/setup.sh --lint
 # Pure code of the folders below vulkan/ is compiled alike with and without it: not again. All warnings of clang come
 # before it optimises.
-same_without='unit.every_schedule|unit.matrices|fault.memory$|unit.plan|unit.kernel|golden.models|golden.fusion|golden.code|meta.format|meta.tidy|meta.lint|meta.output'
+same_without='unit.every_schedule|unit.matrices|fault.memory$|unit.plan|unit.kernel|golden.models|golden.fusion|golden.code|golden.bundles|meta.format|meta.tidy|meta.lint|meta.output'
 
 stage "build with gcc" build dev && stage "tests" tests dev "${selection[@]}"
 if [ "$quick" = no ]; then
