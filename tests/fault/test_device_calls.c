@@ -551,8 +551,28 @@ static void recovering_fails(void **state) {
     smg_vk_close(device);
 }
 
+static int reads_left; /* then each fails; below 0: none does */
+
 static bool read_file(void *user, int64_t offset, void *into, size_t bytes) {
+    if (reads_left == 0) return false;
+    reads_left--;
     return fseek(user, (long)offset, SEEK_SET) == 0 && fread(into, 1, bytes, user) == bytes;
+}
+
+/* The application's reader fails while a model goes on; then it does not. */
+static void recovering_fails_to_read(fixture *f, smg_model *m) {
+    bool failed = true;
+    for (int i = 0; failed; i++) {
+        reads_left = i;
+        smg_status status = smg_model_recover(m, NULL);
+        failed = status != SMG_OK;
+        if (!failed) continue;
+        assert_int_equal(status, SMG_IO);
+        assert_non_null(strstr(smg_context_error(f->ctx), "its reader failed"));
+        assert_int_equal(run(f, m, f->got, NULL), SMG_DEVICE);
+    }
+    reads_left = -1;
+    expect_recovered(f, m, NULL);
 }
 
 /* On a device of its own, from a file and by calls. */
@@ -565,6 +585,7 @@ static void recovered_by_itself(void **state) {
     const smg_bundle_reader reader = {.bytes = ftell(file), .read = read_file, .user = file};
     for (int by_calls = 0; by_calls < 2; by_calls++) {
         const smg_bundle_desc desc = {.recoverable = true};
+        reads_left = -1;
         smg_model *m = by_calls ? NULL : open_recoverable(f, NULL);
         if (by_calls && smg_model_open_bundle_reader(f->ctx, &reader, &desc, &m) != SMG_OK)
             fail_msg("%s", smg_context_error(f->ctx));
@@ -573,6 +594,7 @@ static void recovered_by_itself(void **state) {
             assert_int_equal(run(f, m, f->got, NULL), SMG_DEVICE);
             expect_recovered(f, m, NULL);
         }
+        if (by_calls) recovering_fails_to_read(f, m);
         smg_model_close(m);
     }
     (void)fclose(file);
