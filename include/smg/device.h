@@ -58,8 +58,8 @@ SMG_API smg_status smg_device_open_desc(smg_context *ctx, const smg_device_desc 
  * runs of the other, where one thread at a time uses it. To be called where `device` may be used; closed before it.
  * Failures are told by ctx. DEVICE: it is lost. */
 SMG_API smg_status smg_device_share(smg_device *device, smg_context *ctx, smg_device **out_device);
-/* Destroys all that smg made on the device and frees its memory. What an application passed to smg_vk_adopt stays, and is
- * used until the last model and tensor on it are gone. NULL is fine. */
+/* Destroys all that smg made on the device and frees its memory. What an application passed to smg_vk_adopt stays, and
+ * is used until the last model and tensor on it are gone. NULL is fine. */
 SMG_API void smg_device_close(smg_device *device);
 /* As the driver says; lives as long as the device. */
 SMG_API const char *smg_device_name(const smg_device *device);
