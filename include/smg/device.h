@@ -38,7 +38,8 @@ typedef struct smg_device_info {
  * are given; out_list may be NULL where that is 0. NOT_FOUND: no Vulkan loader, no driver, no device. */
 SMG_API smg_status smg_device_list(smg_context *ctx, smg_device_info *out_list, int capacity, int *out_count);
 
-/* `which`: an index ("0"), a type word ("cpu", "discrete") or a part of the name, in any case; NULL: the best.
+/* `which`: an index ("0"), a type word ("cpu", "discrete") or a part of the name, in any case; NULL: what $SMG_DEVICE
+ * names, else the best.
  * NOT_FOUND: no Vulkan loader, no driver, no such device; the sentence lists those that there are. */
 SMG_API smg_status smg_device_open(smg_context *ctx, const char *which, smg_device **out_device);
 typedef enum smg_priority { SMG_PRIORITY_NORMAL = 0, SMG_PRIORITY_LOW, SMG_PRIORITY_HIGH } smg_priority;

@@ -41,7 +41,7 @@ typedef struct smg_model smg_model;
 
 /* All fields may be zero. */
 typedef struct smg_bundle_desc {
-    const char *device; /* index, type word ("cpu", "discrete") or part of a name; NULL: the best */
+    const char *device; /* index, type word ("cpu", "discrete") or part of a name; NULL: $SMG_DEVICE, else the best */
     smg_device *on;     /* open already, of this context; it outlives the model. NULL: `device` is opened */
     /* Sizes that pipelines are built for when the bundle is opened; those that are not named are what it was compiled
      * for. Any other size runs too; the first run of such sizes may build what is missing, and takes longer. */
