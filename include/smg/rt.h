@@ -127,7 +127,7 @@ SMG_API smg_status smg_model_submit(smg_model *model, const smg_tensor *inputs, 
 /* Waits at most `seconds` (0: only looks; below 0: as long as it takes). *out_done (NULL is fine): the run is over, its
  * outputs are there, and the status is what smg_model_run would have returned, without the name of an input whose index
  * was wrong. Not done is OK. A ticket of an earlier run is done.
- * Closing a model waits for its run; outputs are not written then. */
+ * Closing a model waits for its run; outputs are not written then, and its tickets are none any more. */
 SMG_API smg_status smg_ticket_wait(smg_ticket ticket, double seconds, bool *out_done);
 
 /* Takes back a run in flight. What of it has not begun is left out, as far as smg still has it in hand: the parts of a
