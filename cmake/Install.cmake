@@ -1,6 +1,6 @@
 # What `cmake --install` puts where: headers, libraries, the CMake package `smg` (targets smg::shared,
 # smg::static and smg::smg, the first of them that exists; smg::rt and smg::rt_shared, the runtime without a compiler) and
-# three pkg-config files, smg, smg-static and smg-rt.
+# pkg-config files, smg and smg-static, smg-rt and smg-rt-shared.
 
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/smg")
@@ -91,6 +91,9 @@ if(runtimes)
     smg_install_pc(smg-rt " (the runtime without a compiler)"
         "\${libdir}/${CMAKE_STATIC_LIBRARY_PREFIX}smg-rt${CMAKE_STATIC_LIBRARY_SUFFIX} ${rt_needs}" ""
         " -DSMG_STATIC")
+    if(SMG_SHARED)
+        smg_install_pc(smg-rt-shared " (the runtime without a compiler, the shared library)" "-L\${libdir} -lsmg-rt" "" "")
+    endif()
 endif()
 if(SMG_COMPILER)
     smg_install_pc(smg-static " (the static library)"

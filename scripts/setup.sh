@@ -11,8 +11,9 @@
 #
 #   scripts/setup.sh            install what is missing
 #   scripts/setup.sh --check    only say what is missing; exit 1 if something is
-#   scripts/setup.sh --lint     also clang-format and clang-tidy, of one version on every machine: from PyPI, into a
-#                               folder of their own (tests meta.format and meta.tidy; SMG_LINT_DIR names another folder)
+#   scripts/setup.sh --lint     also clang-format and clang-tidy, of one version on every machine, and numpy for
+#                               docs/examples/run_bundle.py: from PyPI, into a folder of their own (tests meta.format,
+#                               meta.tidy and meta.runtime; SMG_LINT_DIR names another folder)
 #   scripts/setup.sh --cross    also what builds the runtime for Windows and 64-bit ARM, and runs the latter (presets
 #                               mingw and aarch64); these packages are the distribution's own
 
@@ -44,7 +45,7 @@ mesa_minimum=25 # major version; stock bookworm has 22, stock trixie 25.0, backp
 
 cross_packages=(gcc-mingw-w64-x86-64-win32 gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 
-lint_packages=(clang-format==19.1.7 clang-tidy==19.1.0.1)
+lint_packages=(clang-format==19.1.7 clang-tidy==19.1.0.1 numpy==2.2.6)
 lint_folder="${SMG_LINT_DIR:-/usr/local/lib/smg-lint}"
 
 setup_lint() {

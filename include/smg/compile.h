@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "smg/arrays.h"
+#include "smg/bundle.h"
 #include "smg/graph.h"
 #include "smg/model.h"
 #include "smg/tune.h"
@@ -96,6 +97,11 @@ typedef struct smg_bundle_writing {
 /* Compiles for each target and writes the file, whole or not at all. desc may be NULL. What is wrong with one target
  * names it. */
 SMG_API smg_status smg_source_write_bundle(smg_source *source, const smg_bundle_writing *desc, const char *path);
+
+/* From now on smg_bundle_file_check and smg_bundle_file_class look at the kernels of a class by SPIRV-Tools, and
+ * smg_bundle_file_open_model before a driver gets them: some drivers crash on words that are wrong. Their FORMAT names
+ * the kernel. INVALID: `file` is NULL. */
+SMG_API smg_status smg_bundle_file_validate(smg_bundle_file *file);
 
 /* ---- compilations ------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,8 @@
  *     smg_device_close(device);                                after both models
  *
  * A model that is opened without one opens a device of its own. Ownership: the device outlives the models on it, and
- * its context outlives the device. Threads: as the context, one at a time.
+ * its context outlives the device. Closed before them, it goes with the last model or tensor on it. Threads: as the
+ * context, one at a time.
  */
 #ifndef SMG_DEVICE_H
 #define SMG_DEVICE_H
@@ -37,7 +38,8 @@ typedef struct smg_device_info {
  * are given; out_list may be NULL where that is 0. NOT_FOUND: no Vulkan loader, no driver, no device. */
 SMG_API smg_status smg_device_list(smg_context *ctx, smg_device_info *out_list, int capacity, int *out_count);
 
-/* `which`: an index ("0"), a type word ("cpu", "discrete") or a part of the name, in any case; NULL: the best.
+/* `which`: an index ("0"), a type word ("cpu", "discrete") or a part of the name, in any case; NULL: what $SMG_DEVICE
+ * names, else the best.
  * NOT_FOUND: no Vulkan loader, no driver, no such device; the sentence lists those that there are. */
 SMG_API smg_status smg_device_open(smg_context *ctx, const char *which, smg_device **out_device);
 typedef enum smg_priority { SMG_PRIORITY_NORMAL = 0, SMG_PRIORITY_LOW, SMG_PRIORITY_HIGH } smg_priority;
@@ -52,8 +54,13 @@ typedef struct smg_device_desc {
 } smg_device_desc;
 /* desc may be NULL. Fails as smg_device_open; INVALID: no such priority. */
 SMG_API smg_status smg_device_open_desc(smg_context *ctx, const smg_device_desc *desc, smg_device **out_device);
-/* Destroys all that smg made on the device and frees its memory. What an application passed to smg_vk_adopt stays. NULL
- * is fine. */
+/* The same device for another context, and so for another thread: models and tensors there are its own, the queue is
+ * taken in turns, and runs of both are done in the order in which they were submitted. A tensor of one may be given to
+ * runs of the other, where one thread at a time uses it. To be called where `device` may be used; closed before it.
+ * Failures are told by ctx. DEVICE: it is lost. */
+SMG_API smg_status smg_device_share(smg_device *device, smg_context *ctx, smg_device **out_device);
+/* Destroys all that smg made on the device and frees its memory. What an application passed to smg_vk_adopt stays, and
+ * is used until the last model and tensor on it are gone. NULL is fine. */
 SMG_API void smg_device_close(smg_device *device);
 /* As the driver says; lives as long as the device. */
 SMG_API const char *smg_device_name(const smg_device *device);
@@ -62,7 +69,7 @@ SMG_API const char *smg_device_name(const smg_device *device);
 
 /* Memory of a device for elements of one type. A run takes and gives it where smg_tensor.on names it, without a copy:
  * kernels read and write it where it lies. What one model wrote the next one reads, in the order of their runs.
- * It outlives the runs that use it, and the device outlives it. */
+ * It outlives the runs that use it. */
 typedef struct smg_device_tensor smg_device_tensor;
 
 typedef struct smg_device_tensor_desc {

@@ -41,7 +41,7 @@ typedef struct smg_model smg_model;
 
 /* All fields may be zero. */
 typedef struct smg_bundle_desc {
-    const char *device; /* index, type word ("cpu", "discrete") or part of a name; NULL: the best */
+    const char *device; /* index, type word ("cpu", "discrete") or part of a name; NULL: $SMG_DEVICE, else the best */
     smg_device *on;     /* open already, of this context; it outlives the model. NULL: `device` is opened */
     /* Sizes that pipelines are built for when the bundle is opened; those that are not named are what it was compiled
      * for. Any other size runs too; the first run of such sizes may build what is missing, and takes longer. */
@@ -100,8 +100,9 @@ SMG_API smg_status smg_model_create_tensor(smg_model *model, const char *name, i
  * may be left out: nothing is padding, all types are 0), each named, with dims that agree on the symbolic sizes.
  * `outputs` may name any of the model's: rank, dims and type are filled in, and data as above (the caller's memory when
  * data is set: `bytes` must be enough).
- * Arrays of the host and tensors on the device (`on`) may be mixed. INVALID, of a tensor: it lies on another device,
- * its elements lie there in another type than the model's, it is too small, or an output's shares memory with another.
+ * Arrays of the host and tensors on the device (`on`) may be mixed. INVALID, of a tensor: it lies on another device
+ * (what was opened or adopted apart is another, also on one VkDevice; smg_device_share makes no other), its elements
+ * lie there in another type than the model's, it is too small, or an output's shares memory with another.
  * Sizes of an input come from its dims in any case. */
 SMG_API smg_status smg_model_run(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                                  int output_count);
@@ -126,7 +127,7 @@ SMG_API smg_status smg_model_submit(smg_model *model, const smg_tensor *inputs, 
 /* Waits at most `seconds` (0: only looks; below 0: as long as it takes). *out_done (NULL is fine): the run is over, its
  * outputs are there, and the status is what smg_model_run would have returned, without the name of an input whose index
  * was wrong. Not done is OK. A ticket of an earlier run is done.
- * Closing a model waits for its run; outputs are not written then. */
+ * Closing a model waits for its run; outputs are not written then, and its tickets are none any more. */
 SMG_API smg_status smg_ticket_wait(smg_ticket ticket, double seconds, bool *out_done);
 
 /* Takes back a run in flight. What of it has not begun is left out, as far as smg still has it in hand: the parts of a
@@ -169,8 +170,8 @@ SMG_API smg_status smg_model_share(smg_model *model, smg_context *ctx, smg_model
  * Before it: wait for the run in flight, close models that were shared from this one, destroy tensors on a device that
  * the model opened itself. Tensors on a lost device are of no use any more. A device that was given is closed
  * afterwards. After a failure the model answers DEVICE until another call succeeds.
- * INVALID: a run is in flight, `on` is of another context or is missing; UNSUPPORTED: the model was not opened as
- * recoverable, or no class for this device; else as opening a bundle. */
+ * INVALID: a run is in flight, models that were shared are open, `on` is of another context or is missing; UNSUPPORTED:
+ * the model was not opened as recoverable, or no class for this device; else as opening a bundle. */
 SMG_API smg_status smg_model_recover(smg_model *model, smg_device *on);
 
 /* ---- states ----------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* smg/version.h: which smg this is. */
+/* smg/version.h: which smg this is: the headers, and the library that runs. */
 #ifndef SMG_VERSION_H
 #define SMG_VERSION_H
 
@@ -8,7 +8,12 @@
 extern "C" {
 #endif
 
-/* "0.1.0": static storage. */
+/* Of these headers; the build reads them here. */
+#define SMG_VERSION_MAJOR 0
+#define SMG_VERSION_MINOR 1
+#define SMG_VERSION_PATCH 0
+
+/* Of the library, "0.1.0": static storage. */
 SMG_API const char *smg_version(void);
 
 #ifdef __cplusplus

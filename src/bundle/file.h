@@ -78,6 +78,8 @@ bool smg_bfile_is_at(smg_context *ctx, const char *path);
 /* Header and index, in the arena; the source is copied and used as long as the file is. FORMAT: no bundle, damaged, of
  * another version or byte order; IO: the source failed. `label` names it. */
 smg_status smg_bfile_read(smg_arena *arena, const smg_bfile_source *source, const char *label, smg_bfile **out_file);
+/* What looks at a class that was read, beside verifying it. */
+typedef smg_status (*smg_bfile_check)(const smg_bfile *file, int index, const smg_bundle *bundle);
 /* One class, verified, with all run lists, needing no more than the index says. Data of constants point into the
  * source's memory; they are NULL where it is read by calls (smg_bfile_read_constant). */
 smg_status smg_bfile_read_class(const smg_bfile *file, int index, smg_arena *arena, smg_bundle **out_bundle);

@@ -185,6 +185,8 @@ smg_status cli_warm_up(smg_model *model, double seconds);
 smg_status cli_profile(const cli_options *o, smg_model *model, const cli_arrays *arrays, cli_text *text);
 /* cli_bundle.c: the same commands of a bundle. */
 bool cli_is_bundle(const cli_options *o);
+/* Kernels are looked at before they are told or run, where the compiler is there. */
+smg_status cli_validate_bundle(smg_bundle_file *file);
 int cli_bundle_info(cli_options *o);
 int cli_bundle_run(cli_options *o);
 /* cli_measure.c */

@@ -162,7 +162,8 @@ static int on_bundle(const cli_options *o, bool runs) {
     smg_bundle_file *file = NULL;
     cli_text text = {0};
     if (smg_bundle_file_open(o->ctx, o->words[0], &file) != SMG_OK) return cli_fail(o);
-    smg_status status = runs ? run(o, file, start, &text) : look(o, file, &text);
+    smg_status status = cli_validate_bundle(file);
+    if (status == SMG_OK) status = runs ? run(o, file, start, &text) : look(o, file, &text);
     status = cli_text_print(&text, status);
     smg_bundle_file_close(file);
     return status == SMG_OK ? CLI_OK : cli_fail(o);

@@ -131,6 +131,10 @@ static void add_unconverted_json(cli_text *text, const smg_source_facts *f) {
     cli_text_add(text, "\n  ]\n}\n");
 }
 
+smg_status cli_validate_bundle(smg_bundle_file *file) {
+    return smg_bundle_file_validate(file);
+}
+
 static smg_status info(cli_job *job) {
     if (job->facts->signature != NULL)
         (job->o->json ? add_json : add_table)(&job->text, job->facts);

@@ -10,8 +10,12 @@
 #define SMG_FACTS_H
 
 #include "base/base.h"
+#include "bundle/file.h"
+#include "smg/bundle.h"
 
 /* All of the text, if there was memory for it; then it is freed. INVALID: the sink has no function. */
 smg_status smg_text_give(smg_text *text, smg_sink sink);
+/* From now on classes are told, and run, when this has nothing against them. Returns the file's context. */
+smg_context *smg_bundle_file_watch(smg_bundle_file *file, smg_bfile_check check);
 
 #endif

@@ -12,6 +12,7 @@ struct smg_bundle_file {
     smg_bfile *file;
     smg_bundle_facts facts;
     smg_bundle_class *classes; /* per class, once it was asked for; name NULL: not yet */
+    smg_bfile_check check;     /* of classes; NULL: none */
 };
 
 bool smg_bundle_file_is_at(smg_context *ctx, const char *path) {
@@ -71,6 +72,12 @@ const smg_bundle_facts *smg_bundle_file_facts(const smg_bundle_file *b) {
     return b != NULL ? &b->facts : NULL;
 }
 
+smg_context *smg_bundle_file_watch(smg_bundle_file *b, smg_bfile_check check) {
+    b->check = check;
+    for (int i = 0; i < b->facts.class_count; i++) b->classes[i].name = NULL; /* they are read again */
+    return b->ctx;
+}
+
 static smg_status needs_of(smg_bundle_file *b, const smg_target *needs, const char **out_text) {
     smg_text text;
     smg_text_init(&text, b->ctx);
@@ -89,6 +96,7 @@ static smg_status read_class(smg_bundle_file *b, int index, smg_bundle_class *ou
     told.type = smg_device_type_word(c->needs.type);
     SMG_TRY(smg_arena_create(b->ctx, &scratch));
     smg_status status = smg_bfile_read_class(b->file, index, scratch, &bundle);
+    if (status == SMG_OK && b->check != NULL) status = b->check(b->file, index, bundle);
     if (status == SMG_OK) status = smg_bfile_weights(b->file, bundle, &told.weights_bytes);
     if (status == SMG_OK) told.prepare_kernels = bundle->prepare.count;
     smg_arena_destroy(scratch);
@@ -152,7 +160,7 @@ smg_status smg_bundle_file_write_json(smg_bundle_file *b, smg_sink sink) {
 
 static smg_status open_model(smg_bundle_file *b, const smg_bundle_desc *desc, smg_model **out_model) {
 #if SMG_VULKAN
-    return smg_model_open_file(b->ctx, b->file, desc, &b->mapping, out_model);
+    return smg_model_open_file(b->ctx, b->file, b->check, desc, &b->mapping, out_model);
 #else
     (void)desc;
     (void)out_model;

@@ -102,9 +102,10 @@ void smg_model_times(const smg_model *model, double *out_device, double *out_pro
  * call. `label` names it. desc may be NULL. */
 smg_status smg_model_open_bytes(smg_context *ctx, const smg_bfile_source *source, const char *label,
                                 const smg_bundle_desc *desc, smg_mapped_file *mapping, smg_model **out_model);
-/* The same of a file that is read already, which outlives the model with its mapping. */
-smg_status smg_model_open_file(smg_context *ctx, const smg_bfile *file, const smg_bundle_desc *desc,
-                               smg_mapped_file *mapping, smg_model **out_model);
+/* The same of a file that is read already, which outlives the model with its mapping. `check` (may be NULL) sees the
+ * class before a driver does. */
+smg_status smg_model_open_file(smg_context *ctx, const smg_bfile *file, smg_bfile_check check,
+                               const smg_bundle_desc *desc, smg_mapped_file *mapping, smg_model **out_model);
 /* INVALID: the device (may be NULL) that a description names is of another context. */
 smg_status smg_model_check_device(smg_context *ctx, const smg_vk_device *device);
 

@@ -229,9 +229,16 @@ static smg_status make_program(smg_model *m) {
     return SMG_OK;
 }
 
+static void keep_device(smg_model *m) {
+    smg_vk_keep(m->parts.device);
+    smg_vk_leave(m->kept);
+    m->kept = m->parts.device;
+}
+
 static smg_status make_first(smg_model *m) {
     const smg_model_parts *parts = &m->parts;
     double start = smg_clock_seconds();
+    keep_device(m);
     SMG_TRY(make_tables(m));
     SMG_TRY(expect_sizes(m));
     SMG_TRY(make_program(m));
@@ -284,16 +291,18 @@ static smg_status share(smg_model *from, smg_context *ctx, smg_model **out_model
     smg_model *m = NULL;
     SMG_TRY(new_model(ctx, &parts, &m));
     smg_status status = smg_vk_share(ctx, from->parts.device, &m->parts.device);
+    keep_device(m);
     m->dispatch_seconds = from->dispatch_seconds;
     m->submission_seconds = from->submission_seconds;
     if (status == SMG_OK) status = make_tables(m);
     if (status == SMG_OK) status = smg_program_share(from->program, m->parts.device, &m->program);
-    m->shared = true;
-    from->shared = from->shared || status == SMG_OK;
     if (status != SMG_OK) {
         smg_model_close(m);
         return status;
     }
+    m->shared = from->shared = true;
+    m->from = from;
+    atomic_fetch_add(&from->shares, 1);
     *out_model = m;
     return SMG_OK;
 }
@@ -315,10 +324,12 @@ static void drop_device(smg_model *m) {
     if (m->parts.owns_device) smg_vk_close(m->parts.device);
     m->parts.device = NULL;
     m->parts.owns_device = false;
+    keep_device(m);
 }
 
 static smg_status begin_again(smg_model *m) {
     SMG_TRY(m->parts.again(m->parts.owner, &m->parts));
+    keep_device(m);
     find_buffers(m);
     return make_program(m);
 }
@@ -333,6 +344,9 @@ static smg_status recover(smg_model *m, smg_device *on) {
     if (m->flight.up)
         return smg_fail(m->ctx, SMG_INVALID, "run %llu of the model is in flight: wait for its ticket",
                         (unsigned long long)m->flight.number);
+    if (atomic_load(&m->shares) > 0)
+        return smg_fail(m->ctx, SMG_INVALID, "smg_model_recover: %d models that were shared from this one are open",
+                        atomic_load(&m->shares));
     if (m->parts.again == NULL)
         return smg_fail(m->ctx, SMG_UNSUPPORTED,
                         "the model was compiled here, or its bundle was opened without smg_bundle_desc.recoverable");
@@ -422,7 +436,9 @@ void smg_model_close(smg_model *m) {
         smg_free(m->ctx, m->output_room[i].data, m->output_room[i].bytes);
     }
     smg_free(m->ctx, m->scratch.data, m->scratch.bytes);
+    if (m->from != NULL) atomic_fetch_sub(&m->from->shares, 1);
     if (m->parts.drop != NULL) m->parts.drop(m->parts.owner);
     if (m->parts.owns_device) smg_vk_close(m->parts.device);
+    smg_vk_leave(m->kept);
     smg_arena_destroy(m->arena);
 }

@@ -7,7 +7,8 @@
 typedef struct opened {
     smg_arena *arena;
     const smg_bfile *file;
-    smg_room piece; /* bytes of a weight on their way, of a file that is read by calls */
+    smg_bfile_check check; /* NULL: none */
+    smg_room piece;        /* bytes of a weight on their way, of a file that is read by calls */
     int class_index;
     const smg_bundle *bundle;
     const char *device;      /* that is opened; NULL: the best */
@@ -83,6 +84,7 @@ static smg_status take_class(opened *o, smg_model_parts *parts) {
     SMG_TRY(smg_bfile_choose(o->file, smg_vk_target(parts->device), &index));
     if (o->bundle == NULL || index != o->class_index) {
         SMG_TRY(smg_bfile_read_class(o->file, index, o->arena, &bundle));
+        if (o->check != NULL) SMG_TRY(o->check(o->file, index, bundle));
         o->bundle = bundle;
         o->class_index = index;
     }
@@ -125,7 +127,7 @@ static void let_go(void *user, const void *data, size_t bytes) {
 }
 
 /* The arena goes with the model, or on failure. */
-static smg_status open_read(smg_context *ctx, smg_arena *arena, const smg_bfile *file, const smg_bundle_desc *desc,
+static smg_status open_read(smg_arena *arena, const smg_bfile *file, smg_bfile_check check, const smg_bundle_desc *desc,
                             smg_mapped_file *mapping, bool keeps, smg_model **out_model) {
     static const smg_bundle_desc nothing = {0};
     smg_model_parts parts = {0};
@@ -134,14 +136,14 @@ static smg_status open_read(smg_context *ctx, smg_arena *arena, const smg_bfile 
         smg_arena_destroy(arena);
         return SMG_MEMORY;
     }
-    *o = (opened){.arena = arena, .file = file};
+    *o = (opened){.arena = arena, .file = file, .check = check};
     if (mapping != NULL) {
         if (keeps) o->mapping = *mapping;
         if (keeps) *mapping = (smg_mapped_file){0};
         parts.program.uploaded = let_go;
         parts.program.user = keeps ? &o->mapping : mapping;
     }
-    smg_status status = make_model(ctx, o, desc != NULL ? desc : &nothing, &parts, out_model);
+    smg_status status = make_model(smg_arena_context(arena), o, desc != NULL ? desc : &nothing, &parts, out_model);
     if (status == SMG_OK) return SMG_OK;
     drop_opened(o);
     if (parts.owns_device) smg_vk_close(parts.device);
@@ -155,16 +157,16 @@ smg_status smg_model_open_bytes(smg_context *ctx, const smg_bfile_source *source
     SMG_TRY(smg_arena_create(ctx, &arena));
     smg_status status = smg_bfile_read(arena, source, label, &file);
     if (status == SMG_OK)
-        return open_read(ctx, arena, file, desc, mapping, desc != NULL && desc->recoverable, out_model);
+        return open_read(arena, file, NULL, desc, mapping, desc != NULL && desc->recoverable, out_model);
     smg_arena_destroy(arena);
     return status;
 }
 
-smg_status smg_model_open_file(smg_context *ctx, const smg_bfile *file, const smg_bundle_desc *desc,
-                               smg_mapped_file *mapping, smg_model **out_model) {
+smg_status smg_model_open_file(smg_context *ctx, const smg_bfile *file, smg_bfile_check check,
+                               const smg_bundle_desc *desc, smg_mapped_file *mapping, smg_model **out_model) {
     smg_arena *arena = NULL;
     SMG_TRY(smg_arena_create(ctx, &arena));
-    return open_read(ctx, arena, file, desc, mapping, false, out_model);
+    return open_read(arena, file, check, desc, mapping, false, out_model);
 }
 
 /* ---- the three ways --------------------------------------------------------------------------------- */

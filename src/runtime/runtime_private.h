@@ -2,6 +2,8 @@
 #ifndef SMG_RUNTIME_PRIVATE_H
 #define SMG_RUNTIME_PRIVATE_H
 
+#include <stdatomic.h>
+
 #include "runtime/runtime.h"
 
 struct smg_device_tensor {
@@ -34,6 +36,7 @@ struct smg_model {
     smg_context *ctx;
     smg_arena *arena;
     smg_model_parts parts;
+    smg_vk_device *kept; /* the device, until the model goes or has another */
     smg_program *program;
     smg_inputs inputs;
     int *input_buffers, *output_buffers; /* of the bundle, per input and output; -1: it has none */
@@ -49,6 +52,8 @@ struct smg_model {
     bool opens_device; /* by itself */
     bool outdated;     /* the next run begins with another plan */
     bool shared;       /* others use the program's constants, or it theirs */
+    smg_model *from;   /* that it was shared from; NULL: from none */
+    atomic_int shares; /* that are open, on any thread */
 };
 
 /* DEVICE: the model has none since it could not be recovered. */

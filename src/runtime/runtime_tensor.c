@@ -66,6 +66,7 @@ smg_status smg_device_tensor_make(smg_vk_device *device, const char *name, smg_s
     if (t == NULL) return SMG_MEMORY;
     *t = (smg_device_tensor){.device = device, .bytes = bytes, .storage = storage, .elements = elements};
     t->passage.ctx = ctx;
+    smg_vk_keep(device);
     snprintf(t->name, sizeof(t->name), "%s", name);
     t->offset = import != NULL ? import->offset : 0;
     smg_status status;
@@ -136,7 +137,9 @@ void smg_tensor_destroy(smg_device_tensor *t) {
     }
     smg_vk_buffer_destroy(t->memory);
     smg_passage_free(&t->passage);
-    smg_free(smg_vk_context(t->device), t, sizeof(*t));
+    smg_vk_device *device = t->device;
+    smg_free(smg_vk_context(device), t, sizeof(*t));
+    smg_vk_leave(device);
 }
 
 /* ---- elements --------------------------------------------------------------------------------------- */

@@ -45,11 +45,14 @@ enum {
  * environment turns on the validation layer with synchronization validation, where installed; after a
  * message of the layer every run fails with INTERNAL and that message. */
 smg_status smg_vk_open(smg_context *ctx, const char *which, unsigned flags, smg_vk_device **out_dev);
-/* Writes the pipeline cache. Buffers, pipelines and recordings must be destroyed before. NULL is fine. */
+/* Writes the pipeline cache. Buffers, pipelines and recordings must be destroyed before. NULL is fine. A device that is
+ * kept goes when the last who keeps it leaves it (NULL is fine, too). */
 void smg_vk_close(smg_vk_device *dev);
+void smg_vk_keep(smg_vk_device *dev);
+void smg_vk_leave(smg_vk_device *dev);
 
 smg_context *smg_vk_context(const smg_vk_device *dev);
-bool smg_vk_same_device(const smg_vk_device *a, const smg_vk_device *b); /* of Vulkan */
+bool smg_vk_same_device(const smg_vk_device *a, const smg_vk_device *b); /* or shared from it */
 /* The same device for another context, and so for another thread: queue, caches and facts are those of `dev`, which
  * outlives it; command buffers, transfers and buffers are its own. To be made where `dev` may be used. */
 smg_status smg_vk_share(smg_context *ctx, smg_vk_device *dev, smg_vk_device **out_dev);

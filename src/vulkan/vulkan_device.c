@@ -175,12 +175,12 @@ smg_status smg_vk_device_finish(smg_vk_device *dev, const smg_vk_extensions *ext
 
 smg_status smg_vk_share(smg_context *ctx, smg_vk_device *from, smg_vk_device **out_dev) {
     *out_dev = NULL;
-    SMG_TRY(smg_vk_check_alive(from));
     smg_vk_device *dev = smg_alloc(ctx, 1, sizeof *dev);
     if (!dev) return SMG_MEMORY;
     *dev = (smg_vk_device){
         .ctx = ctx,
         .common = from->common,
+        .from = ctx == from->ctx ? from : NULL,
         .instance = from->instance,
         .physical = from->physical,
         .handle = from->handle,
@@ -206,7 +206,9 @@ smg_status smg_vk_share(smg_context *ctx, smg_vk_device *from, smg_vk_device **o
         .fitted = from->fitted,
     };
     atomic_fetch_add(&dev->instance->silent, 1);
-    smg_status status = smg_arena_create(ctx, &dev->arena);
+    smg_vk_keep(dev->from);
+    smg_status status = smg_vk_check_alive(dev);
+    if (status == SMG_OK) status = smg_arena_create(ctx, &dev->arena);
     if (status == SMG_OK) status = create_pool(dev);
     if (status != SMG_OK) {
         smg_vk_close(dev);
@@ -214,6 +216,14 @@ smg_status smg_vk_share(smg_context *ctx, smg_vk_device *from, smg_vk_device **o
     }
     *out_dev = dev;
     return SMG_OK;
+}
+
+smg_status smg_device_share(smg_device *device, smg_context *ctx, smg_device **out_device) {
+    if (!out_device) return SMG_INVALID;
+    *out_device = NULL;
+    if (!device || !ctx) return SMG_INVALID;
+    smg_context_clear_error(ctx);
+    return smg_context_told(ctx, smg_vk_share(ctx, device, out_device));
 }
 
 static smg_status open_physical(smg_vk_device *dev, const char *which) {
@@ -273,8 +283,18 @@ void smg_device_close(smg_device *device) {
     smg_vk_close(device);
 }
 
+void smg_vk_keep(smg_vk_device *dev) {
+    if (dev) dev->users++;
+}
+
+void smg_vk_leave(smg_vk_device *dev) {
+    if (dev && --dev->users == 0 && dev->closed) smg_vk_close(dev);
+}
+
 void smg_vk_close(smg_vk_device *dev) {
     if (!dev) return;
+    dev->closed = true;
+    if (dev->users > 0) return;
     smg_context *ctx = dev->ctx;
     bool first = dev->common == &dev->own;
     if (dev->handle && dev->fn.DestroyCommandPool) {
@@ -291,7 +311,9 @@ void smg_vk_close(smg_vk_device *dev) {
         atomic_fetch_sub(&dev->instance->silent, 1);
     smg_lock_destroy(dev->own.queue_lock);
     smg_arena_destroy(dev->arena);
+    smg_vk_device *from = dev->from;
     smg_free(ctx, dev, sizeof *dev);
+    smg_vk_leave(from);
 }
 
 /* ---- small answers -------------------------------------------------------------------------- */
@@ -299,8 +321,9 @@ void smg_vk_close(smg_vk_device *dev) {
 smg_context *smg_vk_context(const smg_vk_device *dev) {
     return dev->ctx;
 }
+/* Numbers of buffers, and the order of the queue, are those of one device and its shares. */
 bool smg_vk_same_device(const smg_vk_device *a, const smg_vk_device *b) {
-    return a->handle == b->handle;
+    return a->common == b->common;
 }
 const char *smg_device_name(const smg_device *device) {
     return device ? device->target.name : "";

@@ -129,9 +129,12 @@ smg_status smg_vk_buffer_borrow(smg_vk_device *dev, const char *label, const voi
     *out_buffer = NULL;
     SMG_TRY(smg_vk_check_alive(dev));
     SMG_TRY(smg_vk_buffer_new(dev, label, bytes, SMG_VK_DEVICE, out_buffer));
+    VkMemoryRequirements needs;
     memcpy(&(*out_buffer)->handle, handle, sizeof((*out_buffer)->handle));
     (*out_buffer)->borrowed = true;
-    return SMG_OK;
+    dev->fn.GetBufferMemoryRequirements(dev->handle, (*out_buffer)->handle, &needs);
+    if ((uint64_t)bytes <= needs.size) return SMG_OK; /* a buffer's size is told to nobody; it is no larger */
+    return smg_fail(dev->ctx, SMG_INVALID, "buffer '%s' ends before byte %lld", label, (long long)bytes);
 }
 
 smg_status smg_vk_buffer_create(smg_vk_device *dev, const char *label, int64_t bytes, smg_vk_buffer_kind kind,

@@ -228,11 +228,14 @@ struct smg_vk_device {
     smg_context *ctx;
     smg_vk_common own;     /* of the first of them */
     smg_vk_common *common; /* `own`, or that of the device that it was shared from */
+    smg_vk_device *from;   /* that, kept, where it is of the same context; NULL: none */
     smg_arena *arena;
     smg_vk_instance *instance;
     VkPhysicalDevice physical;
     VkDevice handle;
     bool owned;
+    bool closed; /* it goes with the last user */
+    int users;
     bool keep_stats;
     unsigned flags;
     VkQueue queue;

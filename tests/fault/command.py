@@ -498,6 +498,7 @@ def bundles():
     refused(compiled + ["h200,h200"], "'h200' is given twice")
     refused(compiled + ["h200,careful", "--precision", "f16"], "target 'careful'", "16-bit storage")
     refused(compiled + ["h200", "--dim", "frob=3"], "'frob'")
+    refused(compiled + ["h200", "--precision", "f8"], "'f8'", "f32, f16 and bf16")
     refused(["compile", two, "-o", f"{work}/nowhere/two.smgb", "--target", "h200"], "nowhere")
     report.check(not os.path.exists(out), "a refused bundle was written")
     report.check(not [name for name in os.listdir(work) if name.endswith(".tmp")], "something half-written stays")
@@ -524,6 +525,26 @@ def bundles():
             refused(["info", write(f"{work}/flipped.smgb", changed)], "flipped.smgb")
 
 
+def devices_of_bundles():
+    """A device below every class is told what it lacks; weights are prepared where the device can, and give the same."""
+    out, ready = f"{work}/mha.smgb", f"{work}/ready.smgb"
+    model = f"{SOURCE}/tests/graphs/mha.smg"
+    report.check(smg("compile", model, "-o", out, "--target", "h200,navi31").returncode == 0, "mha is not compiled")
+    driver = json.loads(smg("devices", "--json").stdout)[0]
+    if driver["type"] == "cpu":
+        refused(["run", out], "has no class for", "h200 lacks ", "navi31 lacks ")
+        refused(["compile", model, "-o", ready, "--target", "h200", "--prepared"], "target 'h200'", "cannot be prepared on")
+        report.check(not os.path.exists(ready), "a refused bundle was written")
+    results = []
+    for words in ([], ["--prepared"], ["--prepared", "--device", "0"]):
+        done = smg("compile", model, "-o", ready, "--no-calibrate", *words)
+        ran = smg("run", ready, "--dim", "b=2", "--dim", "s=5", "--output", f"y={work}/{len(results)}.npy")
+        report.check(done.returncode == 0 and ran.returncode == 0, f"compile {words}: {done.stderr}{ran.stderr}")
+        report.check(("ready as they are" in smg("info", ready).stdout) == (words != []), f"compile {words}: its weights")
+        results.append(read(f"{work}/{len(results)}.npy"))
+    report.check(results[0] == results[1] == results[2], "prepared weights give other bits")
+
+
 def damaged_weights():
     """A bit of a weight is told by who runs the model, with the weight's name."""
     out = f"{work}/table.smgb"
@@ -535,9 +556,47 @@ def damaged_weights():
         refused(["run", write(f"{work}/flipped.smgb", changed)], "flipped.smgb", "weights 't'", "what was written")
 
 
+def hash_bytes(data):
+    """smg_hash_bytes, of a class of a bundle."""
+    most, factor = (1 << 64) - 1, 0xc6a4a7935bd1e995
+    word = 0x9e3779b97f4a7c15 ^ (len(data) * factor & most)
+    for at in range(0, len(data) - 7, 8):
+        value = int.from_bytes(data[at:at + 8], "little") * factor & most
+        value = (value ^ value >> 47) * factor & most
+        word = (word ^ value) * factor & most
+    if len(data) % 8:
+        word = (word ^ int.from_bytes(data[len(data) & ~7:], "little")) * factor & most
+    word = (word ^ word >> 47) * factor & most
+    return word ^ word >> 47
+
+
+def kernels():
+    """Kernels that are no valid SPIR-V, in a class whose hash is right, get to no driver."""
+    out = f"{work}/kernels.smgb"
+    report.check(smg("compile", neg, "-o", out, "--target", "careful").returncode == 0, "a negation is not compiled")
+    whole = read(out)
+    begin = whole.index(b"SMGBNDL\0") + 32
+    count, right = struct.unpack("<QQ", whole[begin - 16:begin])
+    report.check(hash_bytes(whole[begin:begin + count]) == right, "the hash of a class is another one")
+    told = 0
+    for at in range(begin + count // 3, begin + count - 200, count // 24):
+        changed = whole[begin:at] + bytes([whole[at] ^ 1]) + whole[at + 1:begin + count]
+        head = whole[:begin - 8] + struct.pack("<Q", hash_bytes(changed))
+        path = write(f"{work}/changed.smgb", head + changed + whole[begin + count:])
+        done = smg("info", path)
+        if "invalid SPIR-V" not in done.stderr:
+            continue
+        told += 1
+        report.refusal(["info", path], done, "changed.smgb", "class 'careful': kernel '")
+        if has_device():
+            refused(["run", path, "--dim", "n=2"], "changed.smgb", "class 'careful': kernel '", "invalid SPIR-V")
+    report.check(told > 5, f"{told} of 24 changes are told")
+
+
 arguments()
 help_texts()
 bundles()
+kernels()
 parts()
 documents()
 files()
@@ -551,6 +610,7 @@ if has_device():
     overflows(["run", "--no-calibrate"])
     devices()
     bench()
+    devices_of_bundles()
     damaged_weights()
 elif VULKAN and os.environ.get("SMG_REQUIRE_DEVICE"):
     report.check(False, "there is no device")

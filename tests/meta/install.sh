@@ -13,13 +13,17 @@ mkdir -p "$work/user"
 
 cat >"$work/user/main.c" <<'END'
 #include <smg/context.h>
+#include <smg/version.h>
+#include <stdio.h>
 #include <string.h>
 int main(void) {
+    char version[32];
     smg_context *context = NULL;
     if (smg_context_create(NULL, &context) != SMG_OK) return 1;
     int bad = strcmp(smg_context_error(context), "") != 0;
     smg_context_destroy(context);
-    return bad || strcmp(smg_status_word(SMG_OK), "ok") != 0;
+    snprintf(version, sizeof version, "%d.%d.%d", SMG_VERSION_MAJOR, SMG_VERSION_MINOR, SMG_VERSION_PATCH);
+    return bad || strcmp(smg_version(), version) != 0 || strcmp(smg_status_word(SMG_OK), "ok") != 0;
 }
 END
 cat >"$work/user/CMakeLists.txt" <<'END'

@@ -97,6 +97,16 @@ for path in files_of("src", ends=(".c", ".h")):
          r"(?m)^\s*static\s+(?!inline\b|const\b|_Noreturn\b|smg_os_mutex process_lock\b)(?!.*\bconst\b)[^(){};=]*(?:\[[^\]]*\]\s*)*(?:=[^;]*)?;",
          "state that outlives the context")
 
+# What pages for users name is there to be called.
+public = set(re.findall(r"\bsmg_\w+", " ".join(text_of(path) for path in files_of("include", ends=C))))
+for path in ("README.md", "docs/embedding.md", "docs/models.md", "docs/explain.md"):
+    if not os.path.isfile(os.path.join(ROOT, path)):
+        continue
+    for match in re.finditer(r"\bsmg_\w+", text_of(path)):
+        if match.group(0) not in public:
+            breach(path, text_of(path).count("\n", 0, match.start()) + 1,
+                   f"no public header has this name ({match.group(0)})")
+
 tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=False)
 names = [n for n in tracked.stdout.decode().split("\0") if n]
 if not names:

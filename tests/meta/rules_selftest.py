@@ -32,6 +32,8 @@ CASES = [  # path, text, must be found
     ("src/base/a.c", OPEN + "int x;\n" * 801, "800 at most"),
     ("src/base/a.c", "int x;\n", "paragraph"),
     ("src/base/a.c", OPEN + "/* " + "x" * 118 + " */\n", "120 at most"),
+    ("docs/embedding.md", "Call `smg_frob(x)`.\n", "no public header has this name (smg_frob)"),
+    ("docs/architecture.md", "See `smg_frob`.\n", None),
     ("include/smg/a.h", OPEN + "/* " + "x" * 118 + " */\n", "120 at most"),
     ("include/smg/a.h", OPEN + "/* " + "x" * 114 + " */\n", None),
     ("src/base/a.c", "#define _DEFAULT_SOURCE\n" + OPEN, None),

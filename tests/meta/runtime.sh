@@ -30,6 +30,36 @@ export PKG_CONFIG_LIBDIR="$library_dir/pkgconfig" PKG_CONFIG_PATH=''
 # shellcheck disable=SC2046
 "$CC" -std=c11 "$SMG_SOURCE_DIR/docs/examples/run_bundle.c" -o "$work/with-pc" $(pkg-config --cflags --libs smg-rt)
 
+# The shared one: by the package's target, from C++ too, and by pkg-config.
+shared=$(find "$work/prefix" -name 'libsmg-rt.so' | head -n 1)
+if [ -n "$shared" ]; then
+    mkdir -p "$work/user"
+    cat >"$work/user/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.21)
+project(user C CXX)
+find_package(smg 0.1 REQUIRED COMPONENTS rt)
+configure_file("${EXAMPLE}" run_bundle.c COPYONLY)
+file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/version.cpp"
+    "#include <smg/rt.h>\n#include <smg/vulkan.h>\nint main() { return smg_version()[0] == 0; }\n")
+add_executable(run_bundle "${CMAKE_CURRENT_BINARY_DIR}/run_bundle.c")
+target_link_libraries(run_bundle PRIVATE smg::rt_shared)
+foreach(kind IN ITEMS rt rt_shared)
+    add_executable(version_${kind} "${CMAKE_CURRENT_BINARY_DIR}/version.cpp")
+    target_link_libraries(version_${kind} PRIVATE smg::${kind})
+endforeach()
+END
+    PKG_CONFIG_LIBDIR="$work/empty" PKG_CONFIG_PATH='' "$SMG_CMAKE" -S "$work/user" -B "$work/user/build" \
+        "-DCMAKE_PREFIX_PATH=$work/prefix" "-DEXAMPLE=$SMG_SOURCE_DIR/docs/examples/run_bundle.c" >>"$work/log"
+    "$SMG_CMAKE" --build "$work/user/build" >>"$work/log" || { tail -n 30 "$work/log"; fail "smg::rt_shared does not link"; }
+    "$work/user/build/version_rt" && "$work/user/build/version_rt_shared" || fail "a program in C++ does not run"
+    # shellcheck disable=SC2046
+    "$CC" -std=c11 "$SMG_SOURCE_DIR/docs/examples/run_bundle.c" -o "$work/with-pc-shared" "-Wl,-rpath,$library_dir" \
+        $(pkg-config --cflags --libs smg-rt-shared)
+    for program in "$work/user/build/run_bundle" "$work/with-pc-shared"; do
+        readelf -d "$program" | grep -q 'NEEDED.*libsmg-rt\.so\.[0-9]' || fail "$program does not need the shared library"
+    done
+fi
+
 # libc, libm, threads and what loads libraries, and nothing of C++.
 only_libc() {
     for library in $(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
@@ -50,7 +80,6 @@ for program in run_bundle read_bundle two_models steps ../with-pc; do
     only_libc "$program"
     small "$program"
 done
-shared=$(find "$work/prefix" -name 'libsmg-rt.so' | head -n 1)
 if [ -n "$shared" ]; then
     only_libc "$shared"
     small "$shared"
@@ -84,6 +113,11 @@ run() { # what a process without caches says
 first=$(run "$work/build/run_bundle" "$bundle" input_ids 2 7 9 3)
 echo "$first"
 [ "$(run "$work/with-pc" "$bundle" input_ids 2 7 9 3)" = "$first" ] || fail "linked by pkg-config it says something else"
+if [ -n "$shared" ]; then
+    for program in "$work/user/build/run_bundle" "$work/with-pc-shared"; do
+        [ "$(run "$program" "$bundle" input_ids 2 7 9 3)" = "$first" ] || fail "$program says something else"
+    done
+fi
 # One behind the other on the device: by relu(x + 1) of x = 1 and once more.
 printf 'graph plus\ndim n max 8\nx = input f32[n, 4]\none = fill 1 : f32[]\na = add(x, one)\ny = relu(a)\noutput y = y\n' \
     >"$work/plus.smg"
@@ -95,6 +129,29 @@ if [ -x "$work/build/own_device" ]; then
         fail "own_device says something else: $(cat "$work/frames")"
     grep -Eq '^[1-9][0-9]* frames, the longest [0-9.]+ ms' "$work/frames" || fail "own_device drew no frames"
     cat "$work/frames"
+fi
+# A run that takes several frames; only the products take so long.
+cat >"$work/deep.smg" <<'END'
+graph deep
+dim n max 256
+ids = input i32[1, n]
+table = constant f32[320, 512] random seed=1
+w = constant f32[512, 2048] random seed=2 scale=0.1
+v = constant f32[2048, 512] random seed=3 scale=0.1
+rows = gather(table, ids) : f32[1, n, 512]
+p = contract(rows, w) "bni,io->bno"
+h = relu(p)
+y = contract(h, v) "bno,oi->bni"
+output y = y
+END
+if [ -x "$work/build/own_device" ]; then
+    "$SMG_BINARY_DIR/smg" compile "$work/deep.smg" -o "$work/deep.smgb" --dim n=128
+    # shellcheck disable=SC2046
+    set -- $(seq 1 120)
+    [ "$(run "$work/build/own_device" "$work/deep.smgb" ids "$@" 2>"$work/frames")" = \
+        "$(run "$work/build/run_bundle" "$work/deep.smgb" ids "$@")" ] || fail "own_device says something else beside frames"
+    cat "$work/frames"
+    grep -Eq '^([4-9]|[1-9][0-9]+) frames' "$work/frames" || fail "own_device draws no frames beside a run"
 fi
 # From step to step, and once more from the start.
 printf 'graph count\ndim n max 8\nx = input f32[n, 4]\nh = input f32[n, 4]\nsum = add(x, h)\n%s' \
@@ -126,8 +183,9 @@ if [ -x "$work/build/make_bundle" ]; then
     echo "$said" | sed -n 2p | grep -q '^2 5 6 3: -*0\.[0-9]*$' || fail "embed_texts says: $said"
     echo "$said" | sed -n 3p | grep -q '^2 5 3: 1.000$' || fail "embed_texts says: $said"
 fi
-# From Python, where it has numpy; SMG_PYTHON names another than python3.
+# From Python with numpy: that of SMG_PYTHON, of the system, or of scripts/setup.sh --lint.
 python=${SMG_PYTHON:-python3}
+"$python" -c 'import numpy' 2>/dev/null || python="${SMG_LINT_DIR:-/usr/local/lib/smg-lint}/bin/python3"
 if [ -n "$shared" ] && "$python" -c 'import numpy' 2>/dev/null; then
     said=$(run "$python" "$SMG_SOURCE_DIR/docs/examples/run_bundle.py" "$shared" "$bundle" input_ids 2 7 9 3)
     [ "$said" = "$first" ] || fail "run_bundle.py says '$said'"
@@ -135,6 +193,7 @@ if [ -n "$shared" ] && "$python" -c 'import numpy' 2>/dev/null; then
         fail "run_bundle.py: a missing file is no failure"
     grep -q "cannot open '/nowhere.smgb'" "$work/said" || fail "run_bundle.py: $(cat "$work/said")"
 else
+    [ -z "$shared" ] || [ -z "${SMG_REQUIRE_LINT:-}" ] || fail "there is no numpy (scripts/setup.sh --lint)"
     echo "no shared library or no numpy: run_bundle.py was not run"
 fi
 run "$work/build/read_bundle" "$bundle" | grep -q '^input input_ids i32, axes: any any$' || fail "read_bundle says otherwise"

@@ -64,6 +64,7 @@ typedef struct worker {
     fixture *f;
     smg_context *ctx;
     smg_model *model;
+    smg_device *device; /* NULL: the model was shared from another */
     int number;
     VkCommandPool pool;
     char wrong[200]; /* "": nothing */
@@ -230,7 +231,16 @@ static void drop_pool(worker *w) {
     w->f->app.DestroyCommandPool(w->f->app.device, w->pool, NULL);
 }
 
-/* Threads 1 .. THREADS-1 on shares of the model, each with a context of its own, while `meanwhile` is done on this one. */
+/* A model of this context's own, on the device that it shares. */
+static void open_own(worker *w) {
+    expect_ok(w->f, smg_device_share(w->f->device, w->ctx, &w->device));
+    const smg_bundle_desc desc = {.on = w->device};
+    if (smg_model_open_bundle(w->ctx, w->f->path, &desc, &w->model) != SMG_OK)
+        fail_msg("%s", smg_context_error(w->ctx));
+}
+
+/* Threads 1 .. THREADS-1 on shares of the model (NULL: on models of their own), each with a context of its own, while
+ * `meanwhile` is done on this one. */
 static void beside_others(fixture *f, smg_model *model, void (*meanwhile)(worker *w)) {
     static worker workers[THREADS];
     pthread_t threads[THREADS];
@@ -240,7 +250,10 @@ static void beside_others(fixture *f, smg_model *model, void (*meanwhile)(worker
         make_pool(w);
         if (i == 0) continue;
         assert_int_equal(smg_context_create(NULL, &w->ctx), SMG_OK);
-        expect_ok(f, smg_model_share(model, w->ctx, &w->model));
+        if (model != NULL)
+            expect_ok(f, smg_model_share(model, w->ctx, &w->model));
+        else
+            open_own(w);
     }
     for (int i = 1; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     meanwhile(&workers[0]);
@@ -250,6 +263,7 @@ static void beside_others(fixture *f, smg_model *model, void (*meanwhile)(worker
         drop_pool(&workers[i]);
         if (i == 0) continue;
         smg_model_close(workers[i].model);
+        smg_device_close(workers[i].device);
         smg_context_destroy(workers[i].ctx);
     }
 }
@@ -273,10 +287,17 @@ static void on_one_model(void **state) {
     beside_others(f, f->model, work_here);
 }
 
+static void on_one_device(void **state) {
+    fixture *f = *state;
+    if (f->missing) skip();
+    beside_others(f, NULL, work_here);
+}
+
 static void while_it_is_recovered(void **state) {
     fixture *f = *state;
     if (f->missing) skip();
     beside_others(f, f->other, recover_here);
+    beside_others(f, NULL, recover_here);
     beside_others(f, f->model, work_here);
 }
 
@@ -349,7 +370,8 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(on_one_model), cmocka_unit_test(while_it_is_recovered)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(on_one_model), cmocka_unit_test(on_one_device),
+                                       cmocka_unit_test(while_it_is_recovered)};
     return device_result(cmocka_run_group_tests_name("threads, shared", tests, setup, teardown));
 }
 

@@ -200,6 +200,36 @@ static void a_chain_of_its_own(void **state) {
     app_drop_device(&f->app);
 }
 
+/* Structures of whole versions of Vulkan, beside which those of extensions that are in them may not stand. */
+static void a_chain_of_versions(void **state) {
+    fixture *f = *state;
+    smg_vulkan_wishes *wishes = NULL;
+    VkPhysicalDeviceProperties p;
+    if (f->missing) skip();
+    f->app.GetPhysicalDeviceProperties(f->app.physical, &p);
+    if (p.apiVersion < VK_API_VERSION_1_3) skip();
+    smg_device *full = adopt_wished(f, NULL, &wishes);
+    const smg_target want = *smg_vk_target(full);
+    smg_device_close(full);
+    smg_vk_wishes_free(wishes);
+    app_drop_device(&f->app);
+    VkPhysicalDeviceVulkan11Features eleven = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
+    VkPhysicalDeviceVulkan12Features twelve = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                               .pNext = &eleven};
+    VkPhysicalDeviceVulkan13Features thirteen = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+                                                 .pNext = &twelve};
+    smg_device *device = adopt_wished(f, &thirteen, &wishes);
+    const smg_target *got = smg_vk_target(device);
+    assert_true(!got->storage16 || eleven.storageBuffer16BitAccess);
+    assert_true(!got->buffer_addresses || twelve.bufferDeviceAddress);
+    assert_true(!got->subgroup_selectable || thirteen.subgroupSizeControl);
+    assert_memory_equal(got, &want, sizeof(want));
+    run_two(f, device);
+    smg_device_close(device);
+    smg_vk_wishes_free(wishes);
+    app_drop_device(&f->app);
+}
+
 /* Only what was enabled is used: another class, whose sums are in another order. */
 static void nothing_enabled(void **state) {
     fixture *f = *state;
@@ -324,6 +354,8 @@ static void buffers_of_the_application(void **state) {
                    "takes 7680 bytes, its buffer has");
     part.offset = UINT64_MAX;
     expect_refused(f, smg_vk_tensor_import(device, &desc, &part, &none), SMG_INVALID, "bytes at 18446744073709551615");
+    part = (smg_vulkan_buffer){.buffer = buffer.handle, .offset = (VkDeviceSize)8 * PART, .bytes = PART};
+    expect_refused(f, smg_vk_tensor_import(device, &desc, &part, &none), SMG_INVALID, "'mine' ends before byte");
     part.buffer = VK_NULL_HANDLE;
     expect_refused(f, smg_vk_tensor_import(device, &desc, &part, &none), SMG_INVALID, "the buffer is null");
     expect_refused(f, smg_vk_tensor_import(device, NULL, &part, &none), SMG_INVALID, "the description is null");
@@ -336,6 +368,63 @@ static void buffers_of_the_application(void **state) {
     smg_device_close(device);
     smg_vk_wishes_free(wishes);
     app_drop_buffer(&f->app, &buffer);
+    app_drop_device(&f->app);
+}
+
+/* Taken twice, a VkDevice is two devices of smg's, which number their buffers apart; shared, with another context, it is
+ * one. */
+static void taken_twice(void **state) {
+    fixture *f = *state;
+    smg_vulkan_wishes *wishes = NULL;
+    smg_context *ctx = NULL;
+    smg_device *again = NULL, *shared = NULL;
+    smg_device_tensor *here = NULL, *there = NULL, *beside = NULL;
+    smg_model *m = NULL;
+    const smg_device_tensor_desc desc = {.name = "t", .type = "f32", .elements = ROWS * WIDTH};
+    if (f->missing) skip();
+    smg_device *device = adopt_wished(f, NULL, &wishes);
+    smg_vulkan_desc twice = app_desc(&f->app);
+    twice.enabled = wishes->enabled;
+    twice.extensions = wishes->extensions;
+    twice.extension_count = wishes->extension_count;
+    expect_ok(f, smg_vk_adopt(f->ctx, &twice, &again));
+    expect_ok(f, smg_tensor_create(device, &desc, &here)); /* the first of its device */
+    expect_ok(f, smg_tensor_create(again, &desc, &there)); /* also */
+    assert_int_equal(smg_context_create(NULL, &ctx), SMG_OK);
+    assert_int_equal(smg_device_share(device, ctx, &shared), SMG_OK);
+    assert_int_equal(smg_tensor_create(shared, &desc, &beside), SMG_OK);
+    assert_string_equal(smg_device_name(shared), smg_device_name(device));
+    open_on(f, device, &m);
+    const smg_tensor in = {.name = "x", .rank = 2, .dims = {ROWS, WIDTH}, .data = f->x};
+    smg_tensor out = {.name = "y", .on = here};
+    expect_ok(f, smg_model_run(m, &in, 1, &out, 1));
+    out.on = there;
+    expect_refused(f, smg_model_run(m, &in, 1, &out, 1), SMG_INVALID, "lies on another device");
+    out.on = beside;
+    expect_ok(f, smg_model_run(m, &in, 1, &out, 1));
+    assert_int_equal(smg_tensor_download(beside, 0, f->got, ROWS * WIDTH), SMG_OK);
+    assert_memory_equal(f->got, f->want, sizeof(f->want));
+    smg_model_close(m);
+    /* A model of the other context's, which the first device knows nothing of. */
+    const smg_bundle_desc on = {.on = shared}, wrong = {.on = device};
+    assert_int_equal(smg_model_open_bundle(ctx, f->path, &wrong, &m), SMG_INVALID);
+    assert_int_equal(smg_model_open_bundle(ctx, f->path, &on, &m), SMG_OK);
+    out.on = here;
+    assert_int_equal(smg_model_run(m, &in, 1, &out, 1), SMG_OK);
+    memset(f->got, 0, sizeof(f->got));
+    expect_ok(f, smg_tensor_download(here, 0, f->got, ROWS * WIDTH));
+    assert_memory_equal(f->got, f->want, sizeof(f->want));
+    smg_model_close(m);
+    smg_tensor_destroy(here);
+    smg_tensor_destroy(there);
+    smg_tensor_destroy(beside);
+    smg_device_close(shared);
+    assert_true(smg_device_share(NULL, ctx, &shared) == SMG_INVALID && shared == NULL);
+    assert_true(smg_device_share(device, NULL, &shared) == SMG_INVALID && shared == NULL);
+    smg_context_destroy(ctx);
+    smg_device_close(again);
+    smg_device_close(device);
+    smg_vk_wishes_free(wishes);
     app_drop_device(&f->app);
 }
 
@@ -610,6 +699,41 @@ static void timelines_of_the_application(void **state) {
     app_drop_device(&f->app);
 }
 
+static PFN_vkGetInstanceProcAddr real_get;
+static PFN_vkGetPhysicalDeviceQueueFamilyProperties real_families;
+
+/* Behind those that there are one more, which only copies. */
+static VKAPI_ATTR void VKAPI_CALL families_and_one(VkPhysicalDevice physical, uint32_t *count,
+                                                   VkQueueFamilyProperties *out) {
+    uint32_t room = out != NULL && *count > 0 ? *count - 1 : 0, there = 0;
+    real_families(physical, &there, NULL);
+    if (out != NULL) {
+        real_families(physical, &room, out);
+        if (*count > there)
+            out[there] = (VkQueueFamilyProperties){.queueFlags = VK_QUEUE_TRANSFER_BIT, .queueCount = 1};
+    }
+    *count = there + 1;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_with_families(VkInstance instance, const char *name) {
+    bool families = strcmp(name, "vkGetPhysicalDeviceQueueFamilyProperties") == 0;
+    return families ? (PFN_vkVoidFunction)families_and_one : real_get(instance, name);
+}
+
+static void a_queue_that_does_not_compute(fixture *f, smg_vulkan_desc desc) {
+    smg_device *device = NULL;
+    uint32_t count = 0;
+    real_get = f->app.get;
+    real_families = f->app.GetPhysicalDeviceQueueFamilyProperties;
+    real_families(f->app.physical, &count, NULL);
+    desc.get_instance_proc_addr = get_with_families;
+    desc.queue_family = count;
+    expect_refused(f, smg_vk_adopt(f->ctx, &desc, &device), SMG_INVALID, "has no compute");
+    desc.queue_family = f->app.family;
+    expect_ok(f, smg_vk_adopt(f->ctx, &desc, &device));
+    smg_device_close(device);
+}
+
 static void wrong_descriptions_are_refused(void **state) {
     fixture *f = *state;
     smg_vulkan_wishes *wishes = NULL;
@@ -620,6 +744,7 @@ static void wrong_descriptions_are_refused(void **state) {
     smg_vulkan_desc desc = fine;
     desc.queue_family = 99;
     expect_refused(f, smg_vk_adopt(f->ctx, &desc, &device), SMG_INVALID, "queue family 99 of device");
+    a_queue_that_does_not_compute(f, fine);
     desc = fine;
     desc.lock_queue = lock;
     expect_refused(f, smg_vk_adopt(f->ctx, &desc, &device), SMG_INVALID, "one is null");
@@ -655,16 +780,12 @@ static void wrong_descriptions_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_that_is_worth_enabling),
-        cmocka_unit_test(a_chain_of_its_own),
-        cmocka_unit_test(nothing_enabled),
-        cmocka_unit_test(features_that_vanish),
-        cmocka_unit_test(compiled_here),
-        cmocka_unit_test(buffers_of_the_application),
-        cmocka_unit_test(memory_by_descriptors),
-        cmocka_unit_test(descriptors_that_are_wrong),
-        cmocka_unit_test(timelines_of_the_application),
-        cmocka_unit_test(wrong_descriptions_are_refused),
+        cmocka_unit_test(all_that_is_worth_enabling),   cmocka_unit_test(a_chain_of_its_own),
+        cmocka_unit_test(a_chain_of_versions),          cmocka_unit_test(nothing_enabled),
+        cmocka_unit_test(features_that_vanish),         cmocka_unit_test(compiled_here),
+        cmocka_unit_test(buffers_of_the_application),   cmocka_unit_test(taken_twice),
+        cmocka_unit_test(memory_by_descriptors),        cmocka_unit_test(descriptors_that_are_wrong),
+        cmocka_unit_test(timelines_of_the_application), cmocka_unit_test(wrong_descriptions_are_refused),
     };
     return device_result(cmocka_run_group_tests_name("app", tests, setup, teardown));
 }

@@ -15,6 +15,7 @@
 
 #include "smg/smg.h"
 #include "support/device.h"
+#include "support/witness.h"
 
 static const char layer[] =
     "graph layer\ndim n max 64\nids = input i64[n]\nx = input f32[n, 96]\n"
@@ -175,6 +176,46 @@ static void four_threads(void **state) {
     }
 }
 
+/* Models, tensors and the device go in any order: the device with the last of them, all of it. */
+static void closed_in_any_order(void **state) {
+    fixture *f = *state;
+    if (f->missing) skip();
+    for (int order = 0; order < 3; order++) {
+        witness seen;
+        const smg_context_desc watched = witness_desc(&seen);
+        smg_context *ctx = NULL;
+        smg_device *device = NULL;
+        smg_model *m = NULL, *shared = NULL;
+        smg_device_tensor *y = NULL, *z = NULL;
+        smg_graph *graph = NULL;
+        static float got[ALL];
+        assert_int_equal(smg_context_create(&watched, &ctx), SMG_OK);
+        expect_ok(ctx, smg_graph_parse(ctx, layer, strlen(layer), "text", &graph));
+        if (order < 2) expect_ok(ctx, smg_device_open(ctx, NULL, &device));
+        const smg_model_desc desc = {.no_calibrate = true, .on = device}; /* NULL: a device of the model's own */
+        expect_ok(ctx, smg_model_open_graph(ctx, graph, &desc, &m));
+        expect_ok(ctx, smg_model_share(m, ctx, &shared));
+        expect_ok(ctx, smg_model_create_tensor(shared, "y", ALL, &y));
+        expect_ok(ctx, smg_model_create_tensor(m, "y", ALL, &z));
+        if (order == 0) smg_device_close(device);
+        smg_model_close(shared);
+        const smg_tensor in[] = {{.name = "ids", .rank = 1, .dims = {MOST}, .data = f->ids},
+                                 {.name = "x", .rank = 2, .dims = {MOST, WIDTH}, .data = f->x}};
+        smg_tensor out = {.name = "y", .on = y};
+        expect_ok(ctx, smg_model_run(m, in, 2, &out, 1));
+        smg_model_close(m);
+        if (order == 1) smg_device_close(device);
+        expect_ok(ctx, smg_tensor_download(y, 0, got, ALL));
+        assert_memory_equal(got, f->want[MOST], sizeof(got));
+        expect_ok(ctx, smg_tensor_upload(z, 0, got, ALL));
+        smg_tensor_destroy(z);
+        smg_tensor_destroy(y);
+        smg_graph_destroy(graph);
+        smg_context_destroy(ctx);
+        assert_int_equal(seen.live_bytes, 0);
+    }
+}
+
 static void what_is_refused(void **state) {
     fixture *f = *state;
     smg_model *m = NULL;
@@ -201,6 +242,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_in_flight),
         cmocka_unit_test(four_threads),
+        cmocka_unit_test(closed_in_any_order),
         cmocka_unit_test(what_is_refused),
     };
     return device_result(cmocka_run_group_tests_name("shared", tests, setup, teardown));
