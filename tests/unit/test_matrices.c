@@ -337,7 +337,10 @@ static const char ring[] =
 
 static const change ring_changes[] = {
     {"rolled by 2", "rolled by 2", ""},
-    {"rolled by 2", "rolled", "has 2 slots in registers along axis 'k', and no loop over it is written out"},
+    {"rolled by 2", "rolled",
+     "instruction 20 reads one of the 2 slots that tile 'fa' has in registers, by the step of the loop over 'k' of "
+     "instruction 12, which is not written out by so many"},
+    {"rolled by 2", "rolled by 3", "by the step of the loop over 'k' of instruction 12, which is not written out by"},
     {"rolled by 2", "rolled by 4", "has 6 steps, and is written out by 4"},
     {"  take fa ahead 0 = sa\n", "", "slot 0 of tile 'fa' is read before instruction 17 writes it"},
     {"    take fa ahead 1 = sa\n", "", "slot 1 of tile 'fa' is read before instruction 10 writes it"},
