@@ -390,6 +390,13 @@ static void test_public(void **state) {
         if (reached) assert_true(tuned->stopped && tuned->tuned == 0);
         if (ends[i] == NULL) assert_true(!tuned->stopped && tuned->kernel_count > 0);
         if (i == 1) assert_true(tuned->kernel_count == 0 && tuned->path == NULL); /* nothing was found out */
+        if (i == 4 && tuned->stopped) { /* what was confirmed in turns by then is kept */
+            char *text = NULL;
+            size_t size = 0;
+            assert_int_equal(smg_file_read(f->ctx, path, &text, &size), SMG_OK);
+            assert_non_null(strstr(text, "\nkernel "));
+            smg_free(f->ctx, text, size + 1);
+        }
         assert_true(smg_file_exists(path) == (tuned->path != NULL));
         smg_tuned_destroy(tuned);
     }
