@@ -50,6 +50,7 @@ typedef struct tally {
     int whole;   /* programs that load or store a matrix as one */
     int streams; /* of those run: factors are read from memory by the lanes that have them */
     int beside;  /* of those run: right factors are, left ones come through shared memory */
+    int narrow;  /* of those run: matrices have 8 columns */
 } tally;
 
 static smg_status space_of(const smg_graph *g, smg_arena *arena, smg_space **out_space) {
@@ -128,6 +129,7 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
         t->rings += runs && s->rings > 1;
         t->streams += runs && s->streams;
         t->beside += runs && s->streams && s->rings > 1;
+        t->narrow += runs && s->matrix->n == 8;
         if (runs) run(g, s, kernel, o, false, a);
         if (runs && t->run % CHECK_ONE_IN == 0) run(g, s, kernel, o, true, a);
     }
@@ -156,7 +158,10 @@ static void try_graph(smg_graph *g, const check_options *o, size_t number, tally
     assert_int_equal(smg_precision_make(g, targets[number].factors, NULL, arena, &precision), SMG_OK);
     assert_int_equal(space_of(g, arena, &space), SMG_OK);
     if (space->refused == NULL) {
-        for (int i = 0; i < space->axes.count; i++) nominal[i] = 256;
+        for (int i = 0; i < space->axes.count; i++) {
+            bool known = smg_size_is_const(g->sizes, space->axes.items[i].extent, &nominal[i]);
+            if (!known || nominal[i] > 8) nominal[i] = 256; /* but for what has fewer than any matrix */
+        }
         assert_int_equal(smg_sched_candidates(space, &target, nominal, (smg_sched_room){0}, arena, &schedules), SMG_OK);
         assert_int_equal(check_arrays_make(g, o, arena, &a), SMG_OK);
         int all = 0, rings = 0, streams = 0, each;
@@ -298,6 +303,40 @@ static int close_context(void **state) {
     return 0;
 }
 
+/* Where a product has no more columns than a smaller shape of the device, that one has schedules, too, and the lower
+ * price. */
+static void test_few_columns(void **state) {
+    static const char format[] = "graph few\ndim n max 4096\nx = input f32[n, 96]\n"
+                                 "w = constant f32[96, %d] random seed=1 scale=0.1\n"
+                                 "c = constant f32[%d] random seed=2\np = contract(x, w) \"ni,io->no\"\n"
+                                 "y = add(p, c)\noutput y = y\n";
+    static const int64_t symbols[] = {77}, nominal[] = {4096};
+    smg_context *ctx = *state;
+    for (int columns = 7; columns <= 9; columns++) {
+        char text[sizeof format + 32];
+        tally all = {0};
+        smg_graph *g;
+        smg_arena *arena;
+        smg_target target;
+        smg_plan *plan;
+        smg_precision_plan precision;
+        const check_options o = {.target = "h200", .tolerance = 4e-3, .symbols = symbols};
+        const smg_plan_options options = {.nominal = nominal};
+        (void)snprintf(text, sizeof text, format, columns, columns);
+        assert_int_equal(smg_graph_parse(ctx, text, strlen(text), "few", &g), SMG_OK);
+        try_graph(g, &o, 0, &all);
+        assert_int_equal(all.narrow * CHECK_ONE_IN >= 5, columns <= 8);
+        assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
+        assert_int_equal(check_target(ctx, "h200", &target), SMG_OK);
+        assert_int_equal(smg_precision_make(g, SMG_TYPE_F16, NULL, arena, &precision), SMG_OK);
+        assert_int_equal(smg_plan_make(g, &target, &options, arena, &plan), SMG_OK);
+        assert_int_equal(plan->steps.count, 1);
+        assert_int_equal(plan->steps.items[0].kernel->matrix.cols, columns <= 8 ? 8 : 16);
+        smg_arena_destroy(arena);
+        smg_graph_destroy(g);
+    }
+}
+
 /* Where the cache does not keep the right factor, blocks that follow each other have the same columns of it. */
 static void test_rows_next(void **state) {
     smg_context *ctx = *state;
@@ -333,8 +372,8 @@ static void test_rows_next(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows_next), cmocka_unit_test(test_masked),
-                                       cmocka_unit_test(test_added_mask), cmocka_unit_test(test_convolution),
-                                       cmocka_unit_test(test_schedules)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows_next),   cmocka_unit_test(test_masked),
+                                       cmocka_unit_test(test_added_mask),  cmocka_unit_test(test_few_columns),
+                                       cmocka_unit_test(test_convolution), cmocka_unit_test(test_schedules)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
