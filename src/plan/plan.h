@@ -36,7 +36,7 @@ typedef enum smg_objective {
 /* A schedule for some nodes: the same in every plan of the graph. */
 typedef struct smg_choice {
     uint64_t nodes, schedule;
-    uint64_t at;             /* of the nodes at the sizes that prices are for */
+    uint64_t at; /* of the nodes at the sizes that prices are for: the same in other graphs with such nodes */
     smg_node_id first, last; /* of the nodes where it was taken */
     int64_t registers;       /* that its program needs; INT64_MAX: it is not rejected for them */
 } smg_choice;

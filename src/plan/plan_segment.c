@@ -2,10 +2,17 @@
  * under that, for as long as the driver thinks alike of them. */
 #include "plan/plan_segment.h"
 
-static uint64_t hash_view_chain(const planner *p, uint64_t h, smg_node_id id, const smg_node_id *nodes, int count) {
+void plan_hash_node(const planner *p, smg_node_id id) {
+    uint64_t seed = smg_hash_u64(SMG_HASH_SEED, smg_graph_storage(p->g, id));
+    p->hash[id] = smg_node_hash(p->g, seed, smg_graph_node(p->g, id), NULL);
+    p->hash_at[id] = smg_node_hash(p->g, seed, smg_graph_node(p->g, id), p->nominal);
+}
+
+static uint64_t hash_view_chain(const planner *p, const uint64_t *hash, uint64_t h, smg_node_id id,
+                                const smg_node_id *nodes, int count) {
     for (;;) {
         const smg_node *n = smg_graph_node(p->g, id);
-        h = smg_hash_u64(h, p->hash[id]);
+        h = smg_hash_u64(h, hash[id]);
         if (smg_node_class(n) != SMG_CLASS_VIEW) break;
         id = n->operand[0];
     }
@@ -15,16 +22,16 @@ static uint64_t hash_view_chain(const planner *p, uint64_t h, smg_node_id id, co
     return h;
 }
 
-uint64_t plan_hash_nodes(const planner *p, const smg_node_id *nodes, int count) {
+uint64_t plan_hash_nodes(const planner *p, const uint64_t *hash, const smg_node_id *nodes, int count) {
     uint64_t h = smg_hash_u64(SMG_HASH_SEED, (uint64_t)count);
     smg_node_id external[PLAN_MAX_MEMBERS * SMG_MAX_OPERANDS];
     int externals = 0;
     for (int i = 0; i < count; i++) {
         const smg_node *n = smg_graph_node(p->g, nodes[i]);
-        h = smg_hash_u64(h, p->hash[nodes[i]]);
+        h = smg_hash_u64(h, hash[nodes[i]]);
         h = smg_hash_u64(h, p->needed[nodes[i]]);
         for (int k = 0; k < n->operand_count; k++) {
-            h = hash_view_chain(p, h, n->operand[k], nodes, count);
+            h = hash_view_chain(p, hash, h, n->operand[k], nodes, count);
             smg_node_id source = smg_space_source(p->g, n->operand[k]);
             int at = 0; /* which outside tensor: the same one twice is another structure */
             while (at < externals && external[at] != source) at++;
@@ -71,9 +78,9 @@ static smg_status apply_cut(planner *p, segment *s) {
 }
 
 /* What bodies have in common is a part of their structure. */
-static uint64_t hash_members(const planner *p, const segment_members *of) {
+static uint64_t hash_members(const planner *p, const uint64_t *hash, const segment_members *of) {
     const smg_srepeat *r = &of->repeat;
-    uint64_t h = plan_hash_nodes(p, of->nodes, of->count);
+    uint64_t h = plan_hash_nodes(p, hash, of->nodes, of->count);
     if (r->count == 0) return h;
     h = smg_hash_u64(h, (uint64_t)r->count);
     for (int i = 0; i < of->count; i++) {
@@ -88,6 +95,10 @@ static uint64_t hash_members(const planner *p, const segment_members *of) {
         }
     }
     return h;
+}
+
+uint64_t plan_hash_members_at(const planner *p, const segment_members *of) {
+    return hash_members(p, p->hash_at, of);
 }
 
 /* A node alone may always. */
@@ -105,7 +116,8 @@ static smg_status segment_of(planner *p, const segment_members *of, const segmen
     void *found;
     *out_segment = &crowded;
     if (of->count < 0) return SMG_OK;
-    uint64_t key = hash_members(p, of), kept = smg_hash_u64(key, (uint64_t)plan_too_many_registers(p, key, of));
+    uint64_t key = hash_members(p, p->hash, of),
+             kept = smg_hash_u64(key, (uint64_t)plan_too_many_registers(p, key, of));
     if (smg_map_get(p->cache, &kept, sizeof(kept), &found)) {
         *out_segment = found;
         return SMG_OK;

@@ -25,6 +25,8 @@ typedef struct fitted {
 
 typedef SMG_ARRAY(fitted) fitted_list;
 
+/* Of their structure at nominal sizes: the same in other graphs with such nodes. */
+uint64_t plan_hash_members_at(const planner *p, const segment_members *of);
 /* What programs of these nodes plan less than: so many registers were too many for the driver, of them or of what they
  * share nodes with. INT64_MAX: nothing was. */
 int64_t plan_too_many_registers(const planner *p, uint64_t key, const segment_members *of);

@@ -152,6 +152,29 @@ static smg_status read_body(fixture *f, const smg_target *target, const char *wh
     return read_bytes(f, target, text, strlen(text));
 }
 
+/* Of the same device, by other sources: schedules have other numbers there. */
+static void test_another_version(void **state) {
+    fixture *f = *state;
+    smg_target target = device_target(f);
+    smg_tuning back;
+    char *text = NULL;
+    size_t size = 0;
+    const char *path = write_rows(f, &target, path_of(f, "own.tuning"));
+    assert_int_equal(smg_file_read(f->ctx, path, &text, &size), SMG_OK);
+    const char *body = strchr(text, '\n') + 1, *line = strstr(body, "smg = ");
+    assert_non_null(line);
+    const char *digit = strchr(line, '\n') - 1;
+    const char *other =
+        smg_arena_format(f->arena, "%.*s%c%s", (int)(digit - body), body, *digit == '0' ? '1' : '0', digit + 1);
+    const char *whole = smg_arena_format(f->arena, "smg tuning 1 %016llx\n%s",
+                                         (unsigned long long)smg_hash_text(SMG_HASH_SEED, other), other);
+    assert_int_equal(smg_file_write_atomic(f->ctx, path, whole, strlen(whole)), SMG_OK);
+    assert_int_equal(read_rows(f, &target, path, &back), SMG_OK);
+    assert_int_equal(back.count, 0);
+    assert_int_equal(f->ignored, 1);
+    smg_free(f->ctx, text, size + 1);
+}
+
 static void test_broken(void **state) {
     fixture *f = *state;
     smg_target target = device_target(f);
@@ -259,6 +282,31 @@ static void test_plan_takes_what_was_measured(void **state) {
     for (int i = 0; i < without->rivals.count; i++)
         assert_true(without->rivals.items[i].choice.schedule != fastest->schedule);
     smg_graph_destroy(g);
+}
+
+/* Another model, of other names, that has these operations among others. */
+static void test_other_models_take_it(void **state) {
+    static const char other[] = "graph other\ndim m max 4096\nu = input f32[m, 256]\nk = input f32[m, 64]\n"
+                                "top = reduce_max(k) axis=0 keep\nv = sub(k, top)\n"
+                                "a = constant f32[256, 256] random seed=7\nb = constant f32[256] random seed=8\n"
+                                "d = contract(u, a) \"ni,io->no\"\ne = add(d, b)\ng = relu(e)\n"
+                                "s = reduce_max(g) axis=1\noutput z = g\noutput s = s\noutput v = v\n";
+    fixture *f = *state;
+    smg_graph *g = parse(f, model), *o = parse(f, other);
+    const smg_plan *by_price = plan(f, g, (smg_plan_options){.rivals = 2});
+    smg_measured all[8];
+    int found = 0, count = by_price->steps.count;
+    assert_in_range(count, 1, 8);
+    for (int i = 0; i < count; i++) {
+        const smg_pstep *step = &by_price->steps.items[i];
+        assert_true(step->rivals.count > 0);
+        all[i] = (smg_measured){step->choice.at, step->rivals.items[0].choice.schedule, 1e-6, 2e-6};
+    }
+    const smg_plan *tuned = plan(f, o, (smg_plan_options){.measured = all, .measured_count = count});
+    for (int i = 0; i < tuned->steps.count; i++) found += tuned->steps.items[i].measured != NULL;
+    assert_true(tuned->steps.count > count && found > 0);
+    smg_graph_destroy(g);
+    smg_graph_destroy(o);
 }
 
 static void test_plan_takes_measured_cuts(void **state) {
@@ -423,8 +471,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_device, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_another_version, setup, teardown),
         cmocka_unit_test_setup_teardown(test_broken, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plan_takes_what_was_measured, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_other_models_take_it, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plan_takes_measured_cuts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plan_takes_measured_wholes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_device, setup, teardown),
