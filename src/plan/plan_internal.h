@@ -19,6 +19,7 @@ typedef struct segment {
     const char *refused;          /* when not possible */
     bool hopeless;                /* no common space: more nodes do not change that */
     uint64_t key;                 /* of its structure */
+    uint64_t structure;           /* the same whatever sizes are called, at nominal ones */
     uint64_t kept;                /* and of the registers its programs may plan: the key of what is kept of it */
     uint64_t at;                  /* and of the nominal sizes */
     const smg_cut *cut;           /* what was measured of these nodes together and apart; NULL: nothing */

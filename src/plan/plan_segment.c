@@ -97,10 +97,6 @@ static uint64_t hash_members(const planner *p, const uint64_t *hash, const segme
     return h;
 }
 
-uint64_t plan_hash_members_at(const planner *p, const segment_members *of) {
-    return hash_members(p, p->hash_at, of);
-}
-
 /* A node alone may always. */
 static bool may_price(const planner *p, const segment_members *of) {
     plan_budget *b = p->budget;
@@ -129,6 +125,7 @@ static smg_status segment_of(planner *p, const segment_members *of, const segmen
     segment *s = SMG_ARENA_NEW(p->kept_in, segment);
     if (s == NULL) return SMG_MEMORY;
     s->key = key;
+    s->structure = hash_members(p, p->hash_at, of);
     s->kept = kept;
     smg_status status = plan_try_segment(p, of, s, NULL);
     if (status == SMG_OK && !of->alone) status = apply_cut(p, s);

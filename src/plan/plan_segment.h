@@ -25,12 +25,10 @@ typedef struct fitted {
 
 typedef SMG_ARRAY(fitted) fitted_list;
 
-/* Of their structure at nominal sizes: the same in other graphs with such nodes. */
-uint64_t plan_hash_members_at(const planner *p, const segment_members *of);
 /* What programs of these nodes plan less than: so many registers were too many for the driver, of them or of what they
  * share nodes with. INT64_MAX: nothing was. */
 int64_t plan_too_many_registers(const planner *p, uint64_t key, const segment_members *of);
-/* What is best for these nodes, in *io, which has its key and nothing else. out_all (may be NULL): all that fit, the
+/* What is best for these nodes, in *io, which has its key and structure and nothing else. out_all (may be NULL): all that fit, the
  * cheapest first. What it makes beside the segment lasts until it is called again. */
 smg_status plan_try_segment(planner *p, const segment_members *of, segment *io, fitted_list *out_all);
 

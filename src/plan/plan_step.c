@@ -101,7 +101,7 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
 
 smg_status plan_add_search(planner *p, int from, int to, const segment *s, smg_pstep *step) {
     segment_members of;
-    segment again = {.key = s->key};
+    segment again = {.key = s->key, .structure = s->structure};
     void *found;
     if (!p->options->search) return SMG_OK;
     if (smg_map_get(p->searches, &s->kept, sizeof(s->kept), &found)) {
@@ -147,7 +147,7 @@ static smg_status pick_rivals(const planner *p, const fitted_list *all, const se
 
 static smg_status find_rivals(planner *p, int from, int to, const segment *s, rivals **out_rivals) {
     segment_members of;
-    segment again = {.key = s->key};
+    segment again = {.key = s->key, .structure = s->structure};
     fitted_list all = {.count = 0};
     void *found;
     if (smg_map_get(p->rivals, &s->kept, sizeof(s->kept), &found)) {

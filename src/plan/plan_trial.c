@@ -418,7 +418,7 @@ smg_status plan_try_segment(planner *p, const segment_members *of, segment *io, 
         return io->refused != NULL ? SMG_OK : SMG_MEMORY;
     }
     nominal_extents(p, space, nominal);
-    io->at = at_sizes(plan_hash_members_at(p, of), space, nominal);
+    io->at = at_sizes(io->structure, space, nominal);
     plan_found f = {.refused = NULL};
     SMG_TRY(plan_find_schedules(p, space, nominal, scratch, &f));
     if (f.schedules.items.count == 0 && f.refused == NULL && smg_space_multiply_sums(space) > 0) {
