@@ -17,6 +17,12 @@ static smg_status widen(lower_sized *l) {
     return SMG_OK;
 }
 
+static smg_status layouts(lower_sized *l) {
+    SMG_TRY(lower_layouts(l));
+    if (l->refused == NULL) lower_correct(l);
+    return SMG_OK;
+}
+
 static smg_status find_evens(lower_sized *l) {
     return smg_kernel_find_evens(l->k, l->target);
 }
@@ -44,7 +50,7 @@ static const pass passes[] = {
      .structure = lower_alone},
     {{"clamp", "operands repeat the end of an axis where no result has it"}, .structure = lower_clamp},
     {{"types", "tiles hold what memory has where they only move it"}, .structure = lower_types},
-    {{"layouts", "every register tile and instruction gets its place in lanes and registers"}, .sized = lower_layouts},
+    {{"layouts", "every register tile and instruction gets its place in lanes and registers"}, .sized = layouts},
     {{"operands", "shared operands lie in the order in which lanes read them"}, .sized = lower_operands},
     {{"pairs", "products sum up in f16 what their tiles allow"}, .sized = lower_pairs},
     {{"forward", "left factors that lanes hold as matrices want them stay in registers"}, .sized = lower_forward},
