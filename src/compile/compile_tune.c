@@ -153,6 +153,30 @@ static smg_status warm_up(smg_program *program) {
     return SMG_OK;
 }
 
+/* Operations as kernels of their own: what the report compares fused ones with. */
+static smg_status time_apart(smg_tuner *t, smg_model *model) {
+    const smg_compilation *c = smg_model_compilation(model);
+    smg_program *program = smg_model_program(model);
+    int count = c->plan->steps.count;
+    double *seconds = SMG_ARENA_ARRAY(t->arena, double, (size_t)(count * LEAST_ROUNDS) + 1);
+    if (seconds == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_program_set_profile(program, true));
+    SMG_TRY(smg_model_run(model, t->options->inputs, t->options->input_count, NULL, 0));
+    SMG_TRY(warm_up(program));
+    for (int r = 0; r < LEAST_ROUNDS; r++) {
+        SMG_TRY(smg_program_run(program));
+        for (int i = 0; i < count; i++) seconds[i * LEAST_ROUNDS + r] = smg_program_step_time(program, i);
+    }
+    for (int i = 0; i < count; i++) {
+        const smg_choice *choice = &c->plan->steps.items[i].choice;
+        smg_measured *slot = SMG_ARRAY_PUSH(t->arena, &t->apart);
+        if (slot == NULL) return SMG_MEMORY;
+        double median = median_of(seconds + i * LEAST_ROUNDS, LEAST_ROUNDS);
+        *slot = (smg_measured){choice->at, choice->schedule, median, median};
+    }
+    return SMG_OK;
+}
+
 static bool is_enough(double seconds, double asked, int rounds) {
     if (rounds >= MOST_ROUNDS) return true;
     return seconds >= asked && rounds >= (seconds >= LONG * asked ? FEWEST_ROUNDS : LEAST_ROUNDS);
@@ -258,9 +282,23 @@ static void give_up(smg_tuner *t) {
     }
 }
 
+static bool has_kernel(const smg_tuning *tuning, uint64_t at) {
+    for (int i = 0; i < tuning->count; i++)
+        if (tuning->items[i].at == at) return true;
+    return false;
+}
+
+/* What make_tuning made has room for them. A schedule that was the fastest of several stays. */
+static void add_apart(const smg_tuner *t, smg_tuning *io) {
+    for (int i = 0; i < t->apart.count; i++)
+        if (!has_kernel(io, t->apart.items[i].at) && !has_kernel(&t->known, t->apart.items[i].at))
+            io->items[io->count++] = t->apart.items[i];
+    smg_tuning_sort(io);
+}
+
 static smg_status make_tuning(smg_tuner *t, smg_tuning *out) {
     *out = t->cuts;
-    out->items = SMG_ARENA_ARRAY(t->arena, smg_measured, (size_t)t->kernels.count + 1);
+    out->items = SMG_ARENA_ARRAY(t->arena, smg_measured, (size_t)(t->kernels.count + t->apart.count) + 1);
     out->count = 0;
     if (out->items == NULL) return SMG_MEMORY;
     for (int i = 0; i < t->kernels.count; i++) {
@@ -431,7 +469,7 @@ static smg_status find_wrong(smg_tuner *t, int from, int to) {
 
 /* On a busy machine one of the two may be slower by chance; a plan that is the same is no slower. */
 static bool is_slower(const smg_tuner *t, const turns *both) {
-    bool same = t->cuts.cut_count == 0;
+    bool same = t->known.cut_count + t->cuts_faster == 0;
     for (int i = 0; i < t->kernels.count; i++) same = same && t->kernels.items[i].best == 0;
     return !same && both->median[1] > NOISE * both->median[0] && both->least[1] > both->least[0];
 }
@@ -568,14 +606,18 @@ static smg_status try_cut(smg_tuner *t, smg_cut cut, smg_model **io_model) {
     smg_status status = time_runs(t, &both, "cuts", t->options->seconds / CUT_SHARE);
     bool faster =
         status == SMG_OK && !t->stopped && both.median[1] < MARGIN * both.median[0] && both.least[1] < both.least[0];
+    bool slower = status == SMG_OK && !t->stopped && cut.together && both.median[1] > NOISE * both.median[0] &&
+                  both.least[1] > both.least[0];
     smg_model_close(faster ? *io_model : both.models[1]);
     if (t->untuned == 0 && !t->stopped) t->untuned = t->best = both.median[0];
+    with.cuts[with.cut_count - 1].seconds = both.median[cut.together ? 1 : 0];
+    with.cuts[with.cut_count - 1].apart = both.median[cut.together ? 0 : 1];
+    with.cuts[with.cut_count - 1].together = cut.together && !slower; /* neighbours that are better as they are */
+    if (faster || slower) t->cuts = with;
     if (!faster) return status;
     t->best = fmin(t->best, both.median[1]);
     *io_model = both.models[1];
-    with.cuts[with.cut_count - 1].seconds = both.median[cut.together ? 1 : 0];
-    with.cuts[with.cut_count - 1].apart = both.median[cut.together ? 0 : 1];
-    t->cuts = with;
+    t->cuts_faster++;
     return SMG_OK;
 }
 
@@ -595,9 +637,12 @@ static smg_status try_cuts(smg_tuner *t, smg_model **io_model) {
 static smg_status find_plan(smg_tuner *t) {
     smg_model *model = NULL;
     t->parts.measured = &t->cuts;
-    SMG_TRY(smg_tuner_ask_unfused(t));
-    SMG_TRY(smg_tuner_open_first(t, &model));
-    smg_status status = know_rejected(t, model), tried = SMG_OK;
+    SMG_TRY(smg_tuner_ask_unfused(t, &model));
+    smg_status status = model != NULL ? time_apart(t, model) : SMG_OK, tried = SMG_OK;
+    smg_model_close(model);
+    model = NULL;
+    if (status == SMG_OK) status = smg_tuner_open_first(t, &model);
+    if (status == SMG_OK) status = know_rejected(t, model);
     if (status == SMG_OK && t->desc->goal == SMG_GOAL_TIME) tried = try_cuts(t, &model);
     if (status == SMG_OK && tried == SMG_OK) status = know_rejected(t, model);
     smg_model_close(model);
@@ -684,16 +729,17 @@ static smg_status tune(smg_tuner *t, smg_tuned *out) {
     SMG_TRY(open_device(t));
     SMG_TRY(tell_device(t, out));
     const smg_target target = *smg_vk_target(t->device);
-    SMG_TRY(smg_tuning_known(t->ctx, &target, t->options->path, t->arena, &t->cuts));
+    SMG_TRY(smg_tuning_known(t->ctx, &target, t->options->path, t->arena, &t->known));
+    t->cuts = t->known;
     t->cuts.count = 0;
-    int known = t->cuts.cut_count;
     SMG_TRY(find_plan(t));
     if (!t->stopped) SMG_TRY(measure_all(t));
     for (int i = 1; (i == 1 || !all_settled(t)) && t->kernels.count > 0; i++) SMG_TRY(compare(t, i == MOST_TURNS));
     SMG_TRY(make_tuning(t, &tuning)); /* with what was measured last */
     bool found = tuning.count + tuning.cut_count > 0;
+    add_apart(t, &tuning);
     if (!t->stopped && found) SMG_TRY(compare_whole(t, &tuning, out, &left));
-    out->cuts = t->cuts.cut_count - known;
+    out->cuts = t->cuts_faster;
     out->cuts_tried = t->cuts_tried;
     SMG_TRY(tell(t, out));
     out->failed = t->failed;

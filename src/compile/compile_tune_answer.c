@@ -111,21 +111,23 @@ smg_status smg_tuner_open_checked(smg_tuner *t, const smg_open_parts *parts, con
     return status;
 }
 
-smg_status smg_tuner_ask_unfused(smg_tuner *t) {
+smg_status smg_tuner_ask_unfused(smg_tuner *t, smg_model **out_model) {
     static const smg_open_parts parts = {0};
     smg_model_desc desc = *t->desc;
-    smg_model *model = NULL;
     const char *wrong = NULL;
+    *out_model = NULL;
     if (desc.padding_unread) return SMG_OK; /* rows that nobody reads may have any value */
     desc.unfused = true;
     desc.goal = SMG_GOAL_TIME;
     desc.max_memory = 0;
     desc.max_fused_ops = 0;
     desc.min_gain = 0;
-    smg_status status = open_asked(t, desc, &parts, t->arena, &t->right, &model);
-    smg_model_close(model);
+    smg_status status = open_asked(t, desc, &parts, t->arena, &t->right, out_model);
     if (status == SMG_OK) status = check_answer(t, &t->right, &wrong);
-    if (status == SMG_DEVICE || (status == SMG_OK && wrong == NULL)) return status;
+    if (status == SMG_OK && wrong == NULL) return SMG_OK;
+    smg_model_close(*out_model);
+    *out_model = NULL;
+    if (status == SMG_DEVICE) return status;
     smg_log(t->ctx, SMG_LOG_WARNING, "candidates are not compared with the unfused plan: %s",
             wrong != NULL ? wrong : smg_context_error(t->ctx));
     smg_context_clear_error(t->ctx);

@@ -39,8 +39,10 @@ typedef struct smg_tuner {
     smg_vk_device *device;
     smg_arena *arena;
     smg_open_parts parts;
-    smg_tuning cuts; /* that the plan at hand has; no schedules */
-    int cuts_tried;
+    smg_tuning cuts;               /* that the plan at hand has, and those that were slower; no schedules */
+    smg_tuning known;              /* of earlier runs */
+    int cuts_tried, cuts_faster;   /* of this one */
+    SMG_ARRAY(smg_measured) apart; /* operations as kernels of their own, as far as anybody looked */
     SMG_ARRAY(smg_tune_kernel) kernels;
     int failed, wrong;
     smg_answer right; /* of the unfused plan, or, where that is none, of the plan of prices */
@@ -54,8 +56,9 @@ smg_status smg_tuner_open(smg_tuner *t, const smg_open_parts *parts, smg_model *
 /* A candidate. *out_right: it gives what it should; of one that does not a warning tells, called `what`. */
 smg_status smg_tuner_open_checked(smg_tuner *t, const smg_open_parts *parts, const char *what, smg_model **out_model,
                                   bool *out_right);
-/* t->right is what each operation as a kernel of its own gives, where that is right and can be had. */
-smg_status smg_tuner_ask_unfused(smg_tuner *t);
+/* t->right is what each operation as a kernel of its own gives, where that is right and can be had. *out_model: that
+ * plan's; NULL: there is none. */
+smg_status smg_tuner_ask_unfused(smg_tuner *t, smg_model **out_model);
 /* The plan of prices (t->parts). Where the unfused plan is no help t->right is what this one gives; INTERNAL: that is
  * wrong by the reference. */
 smg_status smg_tuner_open_first(smg_tuner *t, smg_model **out_model);

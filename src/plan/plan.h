@@ -180,6 +180,7 @@ typedef struct smg_search {
 /* The operations of a step as kernels of their own, by price. */
 typedef struct smg_apart {
     double seconds, bytes; /* of all of them */
+    double measured;       /* seconds, where each was; else 0 */
     int64_t live;          /* at most, as smg_pstep.live */
 } smg_apart;
 
