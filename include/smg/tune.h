@@ -8,9 +8,10 @@
  *     else printf("%g us before, %g us now\n", tuned->untuned * 1e6, tuned->tuned * 1e6);
  *     smg_tuned_destroy(tuned);
  *
- * Other cuts into kernels are run in turns with the plan of prices, then the best schedules of every kernel between its
- * neighbours. What is faster is kept in a file: by device, driver and version of smg, and in it by structure and sizes,
- * so that other models with such kernels profit. Models that are open stay what they are.
+ * Other cuts into kernels are run in turns with the plan of prices, then the best schedules of every kernel between
+ * its neighbours. What is faster, and gives what the unfused plan gives, is kept in a file: by device, driver and
+ * version of smg, and in it by structure and sizes, so that other models with such kernels profit. Models that are open
+ * stay what they are.
  *
  * Ownership: the result is the caller's (smg_tuned_destroy), before its context goes. Threads, errors: as smg/model.h.
  */
@@ -83,6 +84,7 @@ typedef struct smg_tuned {
     double seconds;        /* that tuning took */
     int cuts, cuts_tried;  /* where kernels are together or apart that prices would not have so */
     int failed;            /* schedules that the driver does not build, or that lose the device */
+    int wrong;             /* schedules and cuts whose results are not those of the unfused plan: they do not count */
     bool stopped;          /* by the caller, before its end */
     const char *path; /* where it was written; NULL: it was not, because it is no faster or nothing was found out */
     const smg_fitted_rates *rates; /* NULL: nobody asked for them, or it was stopped */

@@ -49,6 +49,9 @@ static void add_table(const cli_job *job, const smg_tuned *tuned, cli_text *text
         cli_text_addf(text, "%d other cuts of the graph were run, %d of them were faster\n", tuned->cuts_tried,
                       tuned->cuts);
     if (tuned->failed > 0) cli_text_addf(text, "%d schedules could not be measured\n", tuned->failed);
+    if (tuned->wrong > 0)
+        cli_text_addf(text, "%d schedules or cuts do not count: their results are not those of the unfused plan\n",
+                      tuned->wrong);
     if (tuned->path != NULL)
         cli_text_addf(text, "kept in %s\n", tuned->path);
     else
@@ -97,7 +100,7 @@ static void add_json(const cli_job *job, const smg_tuned *tuned, cli_text *text)
     cli_text_addf(text, "  \"cuts\": %d,\n  \"cuts_tried\": %d,\n  \"stopped\": %s,\n", tuned->cuts, tuned->cuts_tried,
                   tuned->stopped ? "true" : "false");
     if (tuned->rates != NULL) add_rates_json(tuned->rates, text);
-    cli_text_addf(text, "  \"failed\": %d,\n  \"kept\": %s\n}\n", tuned->failed,
+    cli_text_addf(text, "  \"failed\": %d,\n  \"wrong\": %d,\n  \"kept\": %s\n}\n", tuned->failed, tuned->wrong,
                   tuned->path != NULL ? "true" : "false");
 }
 

@@ -282,6 +282,14 @@ smg_roundings smg_compile_roundings(const smg_compilation *c);
 smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
                              const smg_tensor *inputs, int input_count, const smg_tensor *outputs, smg_arena *arena,
                              smg_check *out_check);
+/* The same of as many rows of the batch as take `most` operations; of none where one takes more: `sampled` is 0 then,
+ * and nothing passes. */
+smg_status smg_compile_check_some(smg_context *ctx, const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
+                                  const smg_tensor *inputs, int input_count, const smg_tensor *outputs, double most,
+                                  smg_arena *arena, smg_check *out_check);
+/* One output of two runs. */
+smg_status smg_compile_compare(smg_context *ctx, const smg_tensor *want, const smg_tensor *got, double tolerance,
+                               smg_check_row *out_row);
 /* The relative error that the check allows at these sizes: the roundings of f32 that the longest chain of operations
  * can gather, and smg_precision_bound. */
 smg_status smg_compile_tolerance(const smg_graph *g, smg_roundings roundings, const int64_t *symbols,

@@ -121,15 +121,15 @@ static void compare(smg_array *want, const smg_tensor *got, const int64_t *row_o
     row->pass = row->max_rel <= row->tolerance;
 }
 
-static smg_status choose_rows(const smg_graph *g, int64_t *symbols, smg_arena *arena, smg_rows *out) {
+static smg_status choose_rows(const smg_graph *g, int64_t *symbols, double most, smg_arena *arena, smg_rows *out) {
     double flops = smg_graph_flops(g, symbols);
     SMG_TRY(smg_context_status(g->ctx));
     *out = (smg_rows){.symbol = -1, .count = 1, .total = 1};
-    if (flops <= SMG_CHECK_FLOPS) return SMG_OK;
+    if (flops <= most) return SMG_OK;
     out->symbol = smg_compile_batch_symbol(g, arena);
     if (out->symbol < 0) return SMG_OK;
     int64_t total = symbols[out->symbol];
-    int64_t rows = (int64_t)((double)total * SMG_CHECK_FLOPS / flops);
+    int64_t rows = (int64_t)((double)total * most / flops);
     if (rows < 1) rows = 1;
     out->count = rows;
     out->total = total;
@@ -173,49 +173,92 @@ static smg_status gather_inputs(smg_context *ctx, const smg_graph *g, const smg_
     return SMG_OK;
 }
 
-smg_status smg_compile_take_rows(smg_context *ctx, const smg_graph *g, int64_t *io_symbols, const smg_tensor *inputs,
-                                 int input_count, smg_arena *arena, smg_array **out_inputs, smg_rows *out_rows) {
+static smg_status take_rows(smg_context *ctx, const smg_graph *g, double most, int64_t *io_symbols,
+                            const smg_tensor *inputs, int input_count, smg_arena *arena, smg_array **out_inputs,
+                            smg_rows *out_rows) {
     *out_inputs = SMG_ARENA_ARRAY(arena, smg_array, (size_t)smg_graph_input_nodes(g, NULL, 0) + 1);
     if (*out_inputs == NULL) return SMG_MEMORY;
-    SMG_TRY(choose_rows(g, io_symbols, arena, out_rows));
+    SMG_TRY(choose_rows(g, io_symbols, most, arena, out_rows));
     return gather_inputs(ctx, g, inputs, input_count, out_rows, arena, *out_inputs);
 }
 
-static smg_status check_in(smg_context *ctx, const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
-                           const smg_tensor *inputs, int input_count, const smg_tensor *outputs, smg_arena *scratch,
-                           smg_check *check) {
+smg_status smg_compile_take_rows(smg_context *ctx, const smg_graph *g, int64_t *io_symbols, const smg_tensor *inputs,
+                                 int input_count, smg_arena *arena, smg_array **out_inputs, smg_rows *out_rows) {
+    return take_rows(ctx, g, SMG_CHECK_FLOPS, io_symbols, inputs, input_count, arena, out_inputs, out_rows);
+}
+
+typedef struct checked_run {
+    const smg_graph *g;
+    smg_roundings roundings;
+    const int64_t *symbols;
+    const smg_tensor *inputs, *outputs;
+    int input_count;
+    double most; /* operations of the reference, where the batch has rows to leave out */
+    bool always; /* also where one row is more */
+} checked_run;
+
+static smg_status check_in(smg_context *ctx, const checked_run *r, smg_arena *scratch, smg_check *check) {
+    const smg_graph *g = r->g;
     int count = smg_size_symbol_count(g->sizes);
     int64_t *values = SMG_ARENA_ARRAY(scratch, int64_t, (size_t)count + 1);
     smg_array *in = NULL, *out = SMG_ARENA_ARRAY(scratch, smg_array, (size_t)g->outputs.count + 1);
     smg_rows rows;
     if (values == NULL || out == NULL) return SMG_MEMORY;
-    memcpy(values, symbols, (size_t)count * sizeof(*values));
-    SMG_TRY(smg_compile_take_rows(ctx, g, values, inputs, input_count, scratch, &in, &rows));
+    memcpy(values, r->symbols, (size_t)count * sizeof(*values));
+    SMG_TRY(take_rows(ctx, g, r->most, values, r->inputs, r->input_count, scratch, &in, &rows));
     check->sampled = rows.count;
     check->total = rows.total;
+    if (!r->always && smg_graph_flops(g, values) > r->most) {
+        check->sampled = 0;
+        return SMG_OK;
+    }
     double start = smg_clock_seconds();
     SMG_TRY(smg_graph_eval(g, values, in, scratch, out));
     check->seconds = smg_clock_seconds() - start;
     double tolerance = 0;
-    SMG_TRY(smg_compile_tolerance(g, roundings, values, scratch, &tolerance));
+    SMG_TRY(smg_compile_tolerance(g, r->roundings, values, scratch, &tolerance));
     check->pass = true;
     for (int i = 0; i < g->outputs.count; i++) {
         check->rows[i].output = g->outputs.items[i].name;
-        compare(&out[i], &outputs[i], rows.row_of, tolerance, &check->rows[i]);
+        compare(&out[i], &r->outputs[i], rows.row_of, tolerance, &check->rows[i]);
         check->pass = check->pass && check->rows[i].pass;
     }
     return SMG_OK;
 }
 
-smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
-                             const smg_tensor *inputs, int input_count, const smg_tensor *outputs, smg_arena *arena,
-                             smg_check *out_check) {
-    *out_check = (smg_check){.count = g->outputs.count};
-    out_check->rows = SMG_ARENA_ARRAY(arena, smg_check_row, (size_t)g->outputs.count + 1);
+static smg_status check_run(smg_context *ctx, const checked_run *r, smg_arena *arena, smg_check *out_check) {
+    *out_check = (smg_check){.count = r->g->outputs.count};
+    out_check->rows = SMG_ARENA_ARRAY(arena, smg_check_row, (size_t)r->g->outputs.count + 1);
     if (out_check->rows == NULL) return SMG_MEMORY;
     smg_arena *scratch = NULL;
     SMG_TRY(smg_arena_create(ctx, &scratch));
-    smg_status status = check_in(ctx, g, roundings, symbols, inputs, input_count, outputs, scratch, out_check);
+    smg_status status = check_in(ctx, r, scratch, out_check);
+    smg_arena_destroy(scratch);
+    return status;
+}
+
+smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
+                             const smg_tensor *inputs, int input_count, const smg_tensor *outputs, smg_arena *arena,
+                             smg_check *out_check) {
+    const checked_run r = {g, roundings, symbols, inputs, outputs, input_count, SMG_CHECK_FLOPS, true};
+    return check_run(ctx, &r, arena, out_check);
+}
+
+smg_status smg_compile_check_some(smg_context *ctx, const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
+                                  const smg_tensor *inputs, int input_count, const smg_tensor *outputs, double most,
+                                  smg_arena *arena, smg_check *out_check) {
+    const checked_run r = {g, roundings, symbols, inputs, outputs, input_count, most, false};
+    return check_run(ctx, &r, arena, out_check);
+}
+
+smg_status smg_compile_compare(smg_context *ctx, const smg_tensor *want, const smg_tensor *got, double tolerance,
+                               smg_check_row *out_row) {
+    smg_array array;
+    smg_arena *scratch = NULL;
+    SMG_TRY(smg_arena_create(ctx, &scratch));
+    smg_status status = smg_tensor_to_array(want, scratch, &array);
+    *out_row = (smg_check_row){.output = want->name};
+    if (status == SMG_OK) compare(&array, got, NULL, tolerance, out_row);
     smg_arena_destroy(scratch);
     return status;
 }

@@ -98,6 +98,9 @@ static void print_row(const report *r, const row *of, smg_text *text) {
     if (step->measured != NULL)
         smg_text_addf(text, " %10.2f %6.1f%% %6.1f%%", step->measured->seconds * 1e6, 100 * bandwidth_share(r, step),
                       100 * arithmetic_share(step));
+    if (step->measured != NULL && step->apart.measured > 0)
+        smg_text_addf(text, " %10.2f %6.2f", step->apart.measured * 1e6,
+                      share(step->apart.measured, step->measured->seconds));
     smg_text_add(text, "\n    ");
     for (int i = 0; i < step->node_count; i++)
         smg_text_addf(text, " %s", smg_op_get(smg_graph_node(r->plan->graph, step->nodes[i])->op)->word);
@@ -107,7 +110,8 @@ static void print_row(const report *r, const row *of, smg_text *text) {
 static void print_rows(const report *r, smg_text *text) {
     smg_text_addf(text, "\n%-10s %6s %4s %10s %10s %6s %10s %10s %10s %10s %9s %8s", "kernel", "calls", "ops", "us",
                   "apart us", "times", "KB", "apart KB", "live KB", "apart KB", "joined", "flop/B");
-    if (r->measured > 0) smg_text_addf(text, " %10s %7s %7s", "measured", "bandw.", "arith.");
+    if (r->measured > 0)
+        smg_text_addf(text, " %10s %7s %7s %10s %6s", "measured", "bandw.", "arith.", "apart us", "times");
     smg_text_add(text, "\n");
     for (int i = 0; i < r->count; i++) print_row(r, &r->rows[i], text);
 }
@@ -183,6 +187,8 @@ static void add_row(const report *r, const row *of, smg_text *text) {
     if (step->measured != NULL)
         smg_text_addf(text, ", \"measured_seconds\": %.9g, \"bandwidth_share\": %.4g, \"arithmetic_share\": %.4g",
                       step->measured->seconds, bandwidth_share(r, step), arithmetic_share(step));
+    if (step->measured != NULL && step->apart.measured > 0)
+        smg_text_addf(text, ", \"measured_apart_seconds\": %.9g", step->apart.measured);
     smg_text_add(text, ", \"because\": ");
     smg_compile_lines_json(step->because, text);
     smg_text_add(text, "}");

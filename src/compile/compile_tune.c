@@ -11,14 +11,15 @@
  *
  * What is fastest by a margin is run again, in a program of all of these in turns with the plan of prices: what is no
  * faster there gives way to the next. Where the whole is slower in the end nothing is kept. A pass that loses the
- * device is found by halving the passes: its schedules do not count.
+ * device is found by halving the passes: its schedules do not count. Nor does what gives other results than the plan in
+ * which each operation is its own kernel (compile_tune_answer.c), found by halving the candidates.
  *
  * Each part has a share of the time there is; what a part does not come to is left to prices. Who stops it gets what
  * was faster in turns by then, without a look at the whole. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "compile/compile.h"
+#include "compile/compile_tuner.h"
 
 #if SMG_VULKAN
 
@@ -40,42 +41,6 @@
 #define TURNS_END 0.9
 #define FEW_PASSES 4 /* are measured together where the time is limited */
 
-/* One schedule of some nodes. */
-typedef struct row {
-    smg_choice choice;
-    double *seconds; /* room for MOST_SAMPLES */
-    int count;
-    double median;
-    bool beaten; /* in turns with the one of the lowest price */
-} row;
-
-/* Kernels of one structure and size. */
-typedef struct kernel {
-    const char *name;
-    int calls;
-    SMG_ARRAY(row) rows; /* the first is the one of the lowest price */
-    int best;
-    bool settled; /* it is faster in turns, too, or is the first */
-    bool unknown; /* nobody had the time to find out */
-} kernel;
-
-typedef struct tuner {
-    smg_context *ctx;
-    smg_source *source;
-    const smg_model_desc *desc;
-    const smg_tune_options *options;
-    smg_vk_device *device;
-    smg_arena *arena;
-    smg_open_parts parts;
-    smg_tuning cuts; /* that the plan at hand has; no schedules */
-    int cuts_tried;
-    SMG_ARRAY(kernel) kernels;
-    int failed;
-    double start;
-    double untuned, best; /* seconds of a run, of the plan of prices and the best so far; 0: not known */
-    bool stopped;         /* by the caller */
-} tuner;
-
 static int by_size(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -87,19 +52,19 @@ static double median_of(double *seconds, int count) {
 }
 
 /* Is the part to end? */
-static bool is_over(tuner *t, const char *phase, double share) {
+static bool is_over(smg_tuner *t, const char *phase, double share) {
     const smg_tune_options *o = t->options;
     const smg_tune_progress at = {phase, smg_clock_seconds() - t->start, t->untuned, t->best};
     if (o->progress != NULL && !t->stopped) t->stopped = !o->progress(o->progress_user, &at);
     return t->stopped || (o->limit > 0 && at.seconds > share * o->limit);
 }
 
-static void close_device(tuner *t) {
+static void close_device(smg_tuner *t) {
     if (t->desc->on == NULL) smg_vk_close(t->device);
     t->device = NULL;
 }
 
-static smg_status open_device(tuner *t) {
+static smg_status open_device(smg_tuner *t) {
     t->device = t->desc->on;
     if (t->device == NULL) SMG_TRY(smg_vk_open(t->ctx, t->desc->device, 0, &t->device));
     if (t->options->opened != NULL) t->options->opened(t->options->user, t->device);
@@ -108,25 +73,8 @@ static smg_status open_device(tuner *t) {
 
 /* ---- the plan of prices --------------------------------------------------------------------------- */
 
-static smg_status open_with(tuner *t, const smg_open_parts *parts, smg_model **out_model) {
-    smg_model_desc desc = *t->desc;
-    desc.tuning = "";
-    desc.no_calibrate = true;  /* the device is open already */
-    desc.no_plan_cache = true; /* which has no reasons */
-    desc.rank = 0;
-    desc.unfused = false;
-    SMG_TRY(smg_model_open_parts(t->ctx, t->source, t->device, &desc, parts, out_model));
-    const smg_tune_options *o = t->options;
-    smg_status status = smg_model_bind(*out_model, o->symbols);
-    if (status == SMG_OK) status = smg_model_run(*out_model, o->inputs, o->input_count, NULL, 0);
-    if (status == SMG_OK) return SMG_OK;
-    smg_model_close(*out_model);
-    *out_model = NULL;
-    return status;
-}
-
 /* What the driver made nothing good of on the way to the plan. */
-static smg_status know_rejected(tuner *t, smg_model *model) {
+static smg_status know_rejected(smg_tuner *t, smg_model *model) {
     const smg_compilation *c = smg_model_compilation(model);
     int count = c->options.rejected_count;
     smg_choice *rejected = SMG_ARENA_ARRAY(t->arena, smg_choice, (size_t)count + 1);
@@ -139,19 +87,19 @@ static smg_status know_rejected(tuner *t, smg_model *model) {
 
 /* ---- measuring ------------------------------------------------------------------------------------ */
 
-static kernel *kernel_of(tuner *t, const smg_pstep *step) {
+static smg_tune_kernel *kernel_of(smg_tuner *t, const smg_pstep *step) {
     for (int i = 0; i < t->kernels.count; i++)
         if (t->kernels.items[i].rows.items[0].choice.at == step->choice.at) return &t->kernels.items[i];
-    kernel *k = SMG_ARRAY_PUSH(t->arena, &t->kernels);
-    row *first = k != NULL ? SMG_ARRAY_PUSH(t->arena, &k->rows) : NULL;
+    smg_tune_kernel *k = SMG_ARRAY_PUSH(t->arena, &t->kernels);
+    smg_tune_row *first = k != NULL ? SMG_ARRAY_PUSH(t->arena, &k->rows) : NULL;
     if (first == NULL) return NULL;
     k->name = smg_arena_string(t->arena, step->name);
     first->choice = step->choice;
     return k->name != NULL ? k : NULL;
 }
 
-static row *row_of(tuner *t, kernel *k, const smg_choice *choice) {
-    row *found = NULL;
+static smg_tune_row *row_of(smg_tuner *t, smg_tune_kernel *k, const smg_choice *choice) {
+    smg_tune_row *found = NULL;
     for (int i = 0; i < k->rows.count && found == NULL; i++)
         if (k->rows.items[i].choice.schedule == choice->schedule) found = &k->rows.items[i];
     if (found == NULL) found = SMG_ARRAY_PUSH(t->arena, &k->rows);
@@ -164,27 +112,27 @@ static row *row_of(tuner *t, kernel *k, const smg_choice *choice) {
 /* Steps of the run list, with the rows that their times belong to. */
 typedef struct list {
     smg_program *program;
-    kernel **kernels;
+    smg_tune_kernel **kernels;
     int *rows; /* of the kernel; -1: an earlier pass has this one */
     int count;
 } list;
 
-static smg_status make_list(tuner *t, smg_model *model, list *out) {
+static smg_status make_list(smg_tuner *t, smg_model *model, list *out) {
     const smg_compilation *c = smg_model_compilation(model);
     bool known = t->kernels.count > 0;
     *out = (list){.program = smg_model_program(model), .count = smg_compile_kernel_count(c)};
     out->rows = SMG_ARENA_ARRAY(t->arena, int, (size_t)out->count + 1);
-    out->kernels = SMG_ARENA_ARRAY(t->arena, kernel *, (size_t)out->count + 1);
+    out->kernels = SMG_ARENA_ARRAY(t->arena, smg_tune_kernel *, (size_t)out->count + 1);
     if (out->rows == NULL || out->kernels == NULL) return SMG_MEMORY;
     /* Kernels first: the array moves as it grows. */
     for (int i = 0; i < c->plan->steps.count; i++) {
-        kernel *k = kernel_of(t, &c->plan->steps.items[i]);
+        smg_tune_kernel *k = kernel_of(t, &c->plan->steps.items[i]);
         if (k == NULL) return SMG_MEMORY;
         k->calls += !known;
     }
     for (int i = 0; i < out->count; i++) {
-        kernel *k = out->kernels[i] = kernel_of(t, &c->plan->steps.items[i % c->plan->steps.count]);
-        const row *r = row_of(t, k, smg_compile_choice(c, i));
+        smg_tune_kernel *k = out->kernels[i] = kernel_of(t, &c->plan->steps.items[i % c->plan->steps.count]);
+        const smg_tune_row *r = row_of(t, k, smg_compile_choice(c, i));
         if (r == NULL) return SMG_MEMORY;
         bool again = i >= c->plan->steps.count && r == k->rows.items;
         out->rows[i] = again ? -1 : (int)(r - k->rows.items);
@@ -194,7 +142,7 @@ static smg_status make_list(tuner *t, smg_model *model, list *out) {
 
 static void add_times(const list *l) {
     for (int i = 0; i < l->count; i++) {
-        row *r = l->rows[i] >= 0 ? &l->kernels[i]->rows.items[l->rows[i]] : NULL;
+        smg_tune_row *r = l->rows[i] >= 0 ? &l->kernels[i]->rows.items[l->rows[i]] : NULL;
         if (r != NULL && r->count < MOST_SAMPLES) r->seconds[r->count++] = smg_program_step_time(l->program, i);
     }
 }
@@ -205,12 +153,36 @@ static smg_status warm_up(smg_program *program) {
     return SMG_OK;
 }
 
+/* Operations as kernels of their own: what the report compares fused ones with. */
+static smg_status time_apart(smg_tuner *t, smg_model *model) {
+    const smg_compilation *c = smg_model_compilation(model);
+    smg_program *program = smg_model_program(model);
+    int count = c->plan->steps.count;
+    double *seconds = SMG_ARENA_ARRAY(t->arena, double, (size_t)(count * LEAST_ROUNDS) + 1);
+    if (seconds == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_program_set_profile(program, true));
+    SMG_TRY(smg_model_run(model, t->options->inputs, t->options->input_count, NULL, 0));
+    SMG_TRY(warm_up(program));
+    for (int r = 0; r < LEAST_ROUNDS; r++) {
+        SMG_TRY(smg_program_run(program));
+        for (int i = 0; i < count; i++) seconds[i * LEAST_ROUNDS + r] = smg_program_step_time(program, i);
+    }
+    for (int i = 0; i < count; i++) {
+        const smg_choice *choice = &c->plan->steps.items[i].choice;
+        smg_measured *slot = SMG_ARRAY_PUSH(t->arena, &t->apart);
+        if (slot == NULL) return SMG_MEMORY;
+        double median = median_of(&seconds[(ptrdiff_t)i * LEAST_ROUNDS], LEAST_ROUNDS);
+        *slot = (smg_measured){choice->at, choice->schedule, median, median};
+    }
+    return SMG_OK;
+}
+
 static bool is_enough(double seconds, double asked, int rounds) {
     if (rounds >= MOST_ROUNDS) return true;
     return seconds >= asked && rounds >= (seconds >= LONG * asked ? FEWEST_ROUNDS : LEAST_ROUNDS);
 }
 
-static smg_status time_passes(tuner *t, smg_model *model) {
+static smg_status time_passes(smg_tuner *t, smg_model *model) {
     list l;
     SMG_TRY(make_list(t, model, &l));
     SMG_TRY(smg_program_set_profile(l.program, true));
@@ -225,12 +197,12 @@ static smg_status time_passes(tuner *t, smg_model *model) {
     return SMG_OK;
 }
 
-static smg_status measure(tuner *t, int from, int to) {
+static smg_status measure(smg_tuner *t, int from, int to) {
     smg_open_parts parts = t->parts;
     smg_model *model = NULL;
     parts.passes = (smg_passes){.rivals = t->options->rivals, .from = from, .to = to};
     smg_progress(t->ctx, "schedules", (size_t)from, (size_t)to, "");
-    SMG_TRY(open_with(t, &parts, &model));
+    SMG_TRY(smg_tuner_open(t, &parts, &model));
     t->failed += smg_model_compilation(model)->options.rejected_count - t->parts.rejected_count;
     smg_status status = time_passes(t, model);
     smg_model_close(model);
@@ -239,7 +211,7 @@ static smg_status measure(tuner *t, int from, int to) {
 }
 
 /* Where the device is lost, which pass it was: the others are measured apart. */
-static smg_status measure_apart(tuner *t, int from, int to) {
+static smg_status measure_apart(smg_tuner *t, int from, int to) {
     smg_status status = measure(t, from, to);
     if (status != SMG_DEVICE || t->desc->on != NULL) return status;
     close_device(t);
@@ -257,15 +229,15 @@ static smg_status measure_apart(tuner *t, int from, int to) {
 
 /* ---- what was fastest ----------------------------------------------------------------------------- */
 
-static void sort_rows(kernel *k) {
+static void sort_rows(smg_tune_kernel *k) {
     for (int i = 0; i < k->rows.count; i++)
         k->rows.items[i].median = median_of(k->rows.items[i].seconds, k->rows.items[i].count);
 }
 
-static void sort_all(tuner *t) {
+static void sort_all(smg_tuner *t) {
     double untuned = 0, best = 0;
     for (int i = 0; i < t->kernels.count; i++) {
-        kernel *k = &t->kernels.items[i];
+        smg_tune_kernel *k = &t->kernels.items[i];
         sort_rows(k);
         double least = k->rows.items[0].median;
         untuned += k->calls * least;
@@ -277,7 +249,7 @@ static void sort_all(tuner *t) {
 }
 
 /* All passes, or as many as there is time for. */
-static smg_status measure_all(tuner *t) {
+static smg_status measure_all(smg_tuner *t) {
     int passes = t->options->rivals + 1, together = t->options->limit > 0 ? FEW_PASSES : passes;
     for (int from = 0; from < passes; from += together) {
         if (from > 0 && is_over(t, "schedules", PASSES_END)) break;
@@ -288,11 +260,11 @@ static smg_status measure_all(tuner *t) {
 }
 
 /* The fastest by the passes of those that were not tried in turns, if it is worth that; else the lowest price. */
-static void next_best(kernel *k, bool last) {
+static void next_best(smg_tune_kernel *k, bool last) {
     double least = MARGIN * k->rows.items[0].median;
     k->best = 0;
     for (int i = 1; i < k->rows.count && !last; i++) {
-        const row *r = &k->rows.items[i];
+        const smg_tune_row *r = &k->rows.items[i];
         if (r->beaten || !(r->median < least)) continue;
         least = r->median;
         k->best = i;
@@ -301,23 +273,37 @@ static void next_best(kernel *k, bool last) {
 }
 
 /* Candidates that were not run in turns count for nothing. */
-static void give_up(tuner *t) {
+static void give_up(smg_tuner *t) {
     for (int i = 0; i < t->kernels.count; i++) {
-        kernel *k = &t->kernels.items[i];
+        smg_tune_kernel *k = &t->kernels.items[i];
         if (k->settled) continue;
         k->best = 0;
         k->settled = k->unknown = true;
     }
 }
 
-static smg_status make_tuning(tuner *t, smg_tuning *out) {
+static bool has_kernel(const smg_tuning *tuning, uint64_t at) {
+    for (int i = 0; i < tuning->count; i++)
+        if (tuning->items[i].at == at) return true;
+    return false;
+}
+
+/* What make_tuning made has room for them. A schedule that was the fastest of several stays. */
+static void add_apart(const smg_tuner *t, smg_tuning *io) {
+    for (int i = 0; i < t->apart.count; i++)
+        if (!has_kernel(io, t->apart.items[i].at) && !has_kernel(&t->known, t->apart.items[i].at))
+            io->items[io->count++] = t->apart.items[i];
+    smg_tuning_sort(io);
+}
+
+static smg_status make_tuning(smg_tuner *t, smg_tuning *out) {
     *out = t->cuts;
-    out->items = SMG_ARENA_ARRAY(t->arena, smg_measured, (size_t)t->kernels.count + 1);
+    out->items = SMG_ARENA_ARRAY(t->arena, smg_measured, (size_t)(t->kernels.count + t->apart.count) + 1);
     out->count = 0;
     if (out->items == NULL) return SMG_MEMORY;
     for (int i = 0; i < t->kernels.count; i++) {
-        const kernel *k = &t->kernels.items[i];
-        const row *best = &k->rows.items[k->best];
+        const smg_tune_kernel *k = &t->kernels.items[i];
+        const smg_tune_row *best = &k->rows.items[k->best];
         if (k->unknown || isinf(k->rows.items[0].median)) continue;
         out->items[out->count++] = (smg_measured){.at = best->choice.at,
                                                   .schedule = best->choice.schedule,
@@ -328,12 +314,12 @@ static smg_status make_tuning(tuner *t, smg_tuning *out) {
     return SMG_OK;
 }
 
-static smg_status tell(tuner *t, smg_tuned *out) {
+static smg_status tell(smg_tuner *t, smg_tuned *out) {
     smg_tuned_kernel *kernels = SMG_ARENA_ARRAY(t->arena, smg_tuned_kernel, (size_t)t->kernels.count + 1);
     if (kernels == NULL) return SMG_MEMORY;
     out->kernels = kernels;
     for (int i = 0; i < t->kernels.count; i++) {
-        const kernel *k = &t->kernels.items[i];
+        const smg_tune_kernel *k = &t->kernels.items[i];
         if (isinf(k->rows.items[0].median)) continue; /* stopped before */
         kernels[out->kernel_count++] = (smg_tuned_kernel){.name = k->name,
                                                           .calls = k->calls,
@@ -360,7 +346,7 @@ static smg_status run_twice(smg_program *program) {
     return smg_program_run(program);
 }
 
-static smg_status profile(tuner *t, turns *both, bool on) {
+static smg_status profile(smg_tuner *t, turns *both, bool on) {
     for (int i = 0; i < 2; i++) {
         SMG_TRY(smg_program_set_profile(smg_model_program(both->models[i]), on));
         SMG_TRY(smg_model_run(both->models[i], t->options->inputs, t->options->input_count, NULL, 0));
@@ -369,14 +355,14 @@ static smg_status profile(tuner *t, turns *both, bool on) {
     return SMG_OK;
 }
 
-static bool all_settled(const tuner *t) {
+static bool all_settled(const smg_tuner *t) {
     bool all = true;
     for (int i = 0; i < t->kernels.count; i++) all = all && t->kernels.items[i].settled;
     return all;
 }
 
 /* Each kernel in the one plan and in the other: one that is no faster there gives way to the next. */
-static smg_status time_kernels(tuner *t, turns *both) {
+static smg_status time_kernels(smg_tuner *t, turns *both) {
     for (int i = 0; i < t->kernels.count; i++)
         for (int r = 0; r < t->kernels.items[i].rows.count; r++) t->kernels.items[i].rows.items[r].count = 0;
     SMG_TRY(profile(t, both, true));
@@ -390,8 +376,8 @@ static smg_status time_kernels(tuner *t, turns *both) {
     }
     if (t->stopped) return SMG_OK; /* before there were enough */
     for (int i = 0; i < t->kernels.count; i++) {
-        kernel *k = &t->kernels.items[i];
-        row *first = &k->rows.items[0], *best = &k->rows.items[k->best];
+        smg_tune_kernel *k = &t->kernels.items[i];
+        smg_tune_row *first = &k->rows.items[0], *best = &k->rows.items[k->best];
         if (k->settled) continue;
         first->median = median_of(first->seconds, first->count);
         double median = median_of(best->seconds, best->count);
@@ -402,7 +388,7 @@ static smg_status time_kernels(tuner *t, turns *both) {
     return SMG_OK;
 }
 
-static smg_status time_runs(tuner *t, turns *both, const char *phase, double asked) {
+static smg_status time_runs(smg_tuner *t, turns *both, const char *phase, double asked) {
     double *seconds[2];
     int rounds = 0;
     SMG_TRY(profile(t, both, false));
@@ -427,25 +413,69 @@ static smg_status time_runs(tuner *t, turns *both, const char *phase, double ask
     return SMG_OK;
 }
 
-static smg_status open_both(tuner *t, const smg_tuning *tuning, turns *both) {
+/* *out_right: the tuned one gives what it should. */
+static smg_status open_both(smg_tuner *t, const smg_tuning *tuning, turns *both, bool *out_right) {
     smg_open_parts parts = t->parts;
-    for (int i = 0; i < 2; i++) {
-        SMG_TRY(open_with(t, &parts, &both->models[i]));
-        SMG_TRY(make_list(t, both->models[i], &both->lists[i]));
-        parts.measured = tuning;
+    SMG_TRY(smg_tuner_open(t, &parts, &both->models[0]));
+    parts.measured = tuning;
+    SMG_TRY(smg_tuner_open_checked(t, &parts, "the fastest schedules together", &both->models[1], out_right));
+    for (int i = 0; i < 2; i++) SMG_TRY(make_list(t, both->models[i], &both->lists[i]));
+    return SMG_OK;
+}
+
+/* ---- who is wrong ---------------------------------------------------------------------------------- */
+
+/* Candidates of the kernels [from, to) alone: those that are not settled. */
+static smg_status are_right(smg_tuner *t, int from, int to, bool *out_right) {
+    smg_tuning tuning;
+    smg_model *model = NULL;
+    int *best = SMG_ARENA_ARRAY(t->arena, int, (size_t)t->kernels.count + 1);
+    if (best == NULL) return SMG_MEMORY;
+    for (int i = 0; i < t->kernels.count; i++) {
+        smg_tune_kernel *k = &t->kernels.items[i];
+        best[i] = k->best;
+        if (!k->settled && (i < from || i >= to)) k->best = 0;
     }
+    smg_status status = make_tuning(t, &tuning);
+    for (int i = 0; i < t->kernels.count; i++) t->kernels.items[i].best = best[i];
+    smg_open_parts parts = t->parts;
+    parts.measured = &tuning;
+    if (status == SMG_OK) status = smg_tuner_open_checked(t, &parts, "some of them", &model, out_right);
+    smg_model_close(model);
+    return status;
+}
+
+static void blame(smg_tuner *t, smg_tune_kernel *k) {
+    if (k->settled || k->rows.items[k->best].beaten) return;
+    k->rows.items[k->best].beaten = k->rows.items[k->best].wrong = true;
+    t->wrong++;
+}
+
+/* The results of candidates of [from, to) are wrong. Those that are so by themselves do not count; where none is, none
+ * of them does. */
+static smg_status find_wrong(smg_tuner *t, int from, int to) {
+    int before = t->wrong, middle = from + (to - from) / 2;
+    for (int half = 0; to - from > 1 && half < 2; half++) {
+        int first = half == 0 ? from : middle, end = half == 0 ? middle : to;
+        bool any = false, right = true;
+        for (int i = first; i < end; i++) any = any || !t->kernels.items[i].settled;
+        if (any) SMG_TRY(are_right(t, first, end, &right));
+        if (!right) SMG_TRY(find_wrong(t, first, end));
+    }
+    bool none = t->wrong == before;
+    for (int i = from; i < to && none; i++) blame(t, &t->kernels.items[i]);
     return SMG_OK;
 }
 
 /* On a busy machine one of the two may be slower by chance; a plan that is the same is no slower. */
-static bool is_slower(const tuner *t, const turns *both) {
-    bool same = t->cuts.cut_count == 0;
+static bool is_slower(const smg_tuner *t, const turns *both) {
+    bool same = t->known.cut_count + t->cuts_faster == 0;
     for (int i = 0; i < t->kernels.count; i++) same = same && t->kernels.items[i].best == 0;
     return !same && both->median[1] > NOISE * both->median[0] && both->least[1] > both->least[0];
 }
 
 /* The next choices in the place of those that were beaten, and all of them in turns with the plan of prices. */
-static smg_status compare(tuner *t, bool last) {
+static smg_status compare(smg_tuner *t, bool last) {
     if (is_over(t, "turns", TURNS_END)) {
         give_up(t);
         return SMG_OK;
@@ -455,26 +485,29 @@ static smg_status compare(tuner *t, bool last) {
     for (int i = 0; i < t->kernels.count; i++)
         if (!t->kernels.items[i].settled) next_best(&t->kernels.items[i], last);
     if (all_settled(t)) return SMG_OK;
+    bool right = false;
     SMG_TRY(make_tuning(t, &tuning));
-    smg_status status = open_both(t, &tuning, &both);
-    if (status == SMG_OK) status = time_kernels(t, &both);
+    smg_status status = open_both(t, &tuning, &both, &right);
+    if (status == SMG_OK && right) status = time_kernels(t, &both);
     for (int i = 0; i < 2; i++) smg_model_close(both.models[i]);
-    return status;
+    return status == SMG_OK && !right ? find_wrong(t, 0, t->kernels.count) : status;
 }
 
-/* The whole, in turns with the plan of prices. */
-static smg_status compare_whole(tuner *t, const smg_tuning *tuning, smg_tuned *out, bool *out_slower) {
+/* The whole, in turns with the plan of prices. *out_left: it is slower, or wrong. */
+static smg_status compare_whole(smg_tuner *t, const smg_tuning *tuning, smg_tuned *out, bool *out_left) {
     static const smg_open_parts of_prices = {0};
     turns both = {.models = {NULL, NULL}};
     smg_open_parts parts = t->parts;
     parts.measured = tuning;
-    smg_status status = open_with(t, &of_prices, &both.models[0]);
-    if (status == SMG_OK) status = open_with(t, &parts, &both.models[1]);
-    if (status == SMG_OK) status = time_runs(t, &both, "whole", t->options->seconds);
+    bool right = false;
+    smg_status status = smg_tuner_open(t, &of_prices, &both.models[0]);
+    if (status == SMG_OK) status = smg_tuner_open_checked(t, &parts, "the tuned plan", &both.models[1], &right);
+    if (status == SMG_OK && right) status = time_runs(t, &both, "whole", t->options->seconds);
     for (int i = 0; i < 2; i++) smg_model_close(both.models[i]);
     out->untuned = both.median[0];
     out->tuned = both.median[1];
-    *out_slower = is_slower(t, &both);
+    t->wrong += status == SMG_OK && !right;
+    *out_left = !right || is_slower(t, &both);
     return status;
 }
 
@@ -489,13 +522,13 @@ typedef struct proposals {
     SMG_ARRAY(proposal) items;
 } proposals;
 
-static bool is_decided(const tuner *t, uint64_t at) {
+static bool is_decided(const smg_tuner *t, uint64_t at) {
     for (int i = 0; i < t->cuts.cut_count; i++)
         if (t->cuts.cuts[i].at == at) return true;
     return false;
 }
 
-static smg_status add_proposal(tuner *t, uint64_t at, bool together, double weight, proposals *all) {
+static smg_status add_proposal(smg_tuner *t, uint64_t at, bool together, double weight, proposals *all) {
     if (is_decided(t, at)) return SMG_OK;
     for (int i = 0; i < all->items.count; i++) {
         if (all->items.items[i].cut.at != at) continue;
@@ -513,7 +546,7 @@ static int by_weight(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-static smg_status propose(tuner *t, const smg_plan *plan, proposals *out) {
+static smg_status propose(smg_tuner *t, const smg_plan *plan, proposals *out) {
     *out = (proposals){{0}};
     for (int i = 0; i < plan->steps.count; i++) {
         const smg_pstep *step = &plan->steps.items[i];
@@ -533,7 +566,7 @@ static bool same_kernels(const smg_plan *a, const smg_plan *b) {
 }
 
 /* Is there another plan with the cut, and its price near? */
-static smg_status is_near(tuner *t, const smg_compilation *now, const smg_tuning *with, bool *out_near) {
+static smg_status is_near(smg_tuner *t, const smg_compilation *now, const smg_tuning *with, bool *out_near) {
     smg_compilation *c = NULL;
     smg_compile_options options = smg_compile_options_of(t->desc);
     double bytes, flops, before, after;
@@ -552,7 +585,7 @@ static smg_status is_near(tuner *t, const smg_compilation *now, const smg_tuning
 }
 
 /* *io_model is of the plan at hand; that with the cut takes its place where it is faster. */
-static smg_status try_cut(tuner *t, smg_cut cut, smg_model **io_model) {
+static smg_status try_cut(smg_tuner *t, smg_cut cut, smg_model **io_model) {
     smg_tuning with;
     bool near = false;
     turns both = {.models = {*io_model, NULL}};
@@ -563,22 +596,32 @@ static smg_status try_cut(tuner *t, smg_cut cut, smg_model **io_model) {
     smg_open_parts parts = t->parts;
     parts.measured = &with;
     t->cuts_tried++;
-    SMG_TRY(open_with(t, &parts, &both.models[1]));
+    bool right = false;
+    SMG_TRY(smg_tuner_open_checked(t, &parts, "another cut", &both.models[1], &right));
+    t->wrong += !right;
+    if (!right) {
+        smg_model_close(both.models[1]);
+        return SMG_OK;
+    }
     smg_status status = time_runs(t, &both, "cuts", t->options->seconds / CUT_SHARE);
     bool faster =
         status == SMG_OK && !t->stopped && both.median[1] < MARGIN * both.median[0] && both.least[1] < both.least[0];
+    bool slower = status == SMG_OK && !t->stopped && cut.together && both.median[1] > NOISE * both.median[0] &&
+                  both.least[1] > both.least[0];
     smg_model_close(faster ? *io_model : both.models[1]);
     if (t->untuned == 0 && !t->stopped) t->untuned = t->best = both.median[0];
+    with.cuts[with.cut_count - 1].seconds = both.median[cut.together ? 1 : 0];
+    with.cuts[with.cut_count - 1].apart = both.median[cut.together ? 0 : 1];
+    with.cuts[with.cut_count - 1].together = cut.together && !slower; /* neighbours that are better as they are */
+    if (faster || slower) t->cuts = with;
     if (!faster) return status;
     t->best = fmin(t->best, both.median[1]);
     *io_model = both.models[1];
-    with.cuts[with.cut_count - 1].seconds = both.median[cut.together ? 1 : 0];
-    with.cuts[with.cut_count - 1].apart = both.median[cut.together ? 0 : 1];
-    t->cuts = with;
+    t->cuts_faster++;
     return SMG_OK;
 }
 
-static smg_status try_cuts(tuner *t, smg_model **io_model) {
+static smg_status try_cuts(smg_tuner *t, smg_model **io_model) {
     proposals all;
     SMG_TRY(propose(t, smg_model_compilation(*io_model)->plan, &all));
     for (int i = 0; i < all.items.count && i < MOST_PROPOSALS && t->cuts_tried < MOST_CUTS; i++) {
@@ -591,11 +634,15 @@ static smg_status try_cuts(tuner *t, smg_model **io_model) {
 }
 
 /* The plan of prices, or one that is cut otherwise and faster. Where the device is lost no more cuts are tried. */
-static smg_status find_plan(tuner *t) {
+static smg_status find_plan(smg_tuner *t) {
     smg_model *model = NULL;
     t->parts.measured = &t->cuts;
-    SMG_TRY(open_with(t, &t->parts, &model));
-    smg_status status = know_rejected(t, model), tried = SMG_OK;
+    SMG_TRY(smg_tuner_ask_unfused(t, &model));
+    smg_status status = model != NULL ? time_apart(t, model) : SMG_OK, tried = SMG_OK;
+    smg_model_close(model);
+    model = NULL;
+    if (status == SMG_OK) status = smg_tuner_open_first(t, &model);
+    if (status == SMG_OK) status = know_rejected(t, model);
     if (status == SMG_OK && t->desc->goal == SMG_GOAL_TIME) tried = try_cuts(t, &model);
     if (status == SMG_OK && tried == SMG_OK) status = know_rejected(t, model);
     smg_model_close(model);
@@ -617,13 +664,13 @@ static bool same_plan(const smg_plan *a, const smg_plan *b) {
 }
 
 /* Prices that are nearer may still choose worse: the plan of prices by the new rates, in turns with that by the old. */
-static smg_status compare_rates(tuner *t, const smg_target *fitted, smg_fitted_rates *told) {
+static smg_status compare_rates(smg_tuner *t, const smg_target *fitted, smg_fitted_rates *told) {
     smg_open_parts parts = {.rejected = t->parts.rejected, .rejected_count = t->parts.rejected_count};
     turns both = {.models = {NULL, NULL}};
     bool same = true;
-    smg_status status = open_with(t, &parts, &both.models[0]);
+    smg_status status = smg_tuner_open(t, &parts, &both.models[0]);
     parts.target = fitted;
-    if (status == SMG_OK) status = open_with(t, &parts, &both.models[1]);
+    if (status == SMG_OK) status = smg_tuner_open(t, &parts, &both.models[1]);
     if (status == SMG_OK)
         same = same_plan(smg_model_compilation(both.models[0])->plan, smg_model_compilation(both.models[1])->plan);
     if (!same) status = time_runs(t, &both, "whole", t->options->seconds);
@@ -638,7 +685,7 @@ static smg_status compare_rates(tuner *t, const smg_target *fitted, smg_fitted_r
 }
 
 /* Of what the passes say of all schedules, or turns of some. */
-static smg_status fit_rates(tuner *t, smg_tuned *out) {
+static smg_status fit_rates(smg_tuner *t, smg_tuned *out) {
     smg_compile_options options = smg_compile_options_of(t->desc);
     int count = 0, room = 0;
     smg_target fitted;
@@ -647,10 +694,10 @@ static smg_status fit_rates(tuner *t, smg_tuned *out) {
     smg_timing *timings = SMG_ARENA_ARRAY(t->arena, smg_timing, (size_t)room + 1);
     if (timings == NULL || told == NULL) return SMG_MEMORY;
     for (int i = 0; i < t->kernels.count; i++) {
-        const kernel *k = &t->kernels.items[i];
+        const smg_tune_kernel *k = &t->kernels.items[i];
         for (int r = 0; r < k->rows.count; r++) {
-            const row *of = &k->rows.items[r];
-            if (of->median > 0 && !isinf(of->median))
+            const smg_tune_row *of = &k->rows.items[r];
+            if (of->median > 0 && !isinf(of->median) && !of->wrong)
                 timings[count++] = (smg_timing){of->choice.at, of->choice.schedule, of->median};
         }
     }
@@ -669,40 +716,42 @@ static smg_status fit_rates(tuner *t, smg_tuned *out) {
 }
 
 /* Who the result is of. */
-static smg_status tell_device(tuner *t, smg_tuned *out) {
+static smg_status tell_device(smg_tuner *t, smg_tuned *out) {
     const smg_target *target = smg_vk_target(t->device);
     out->device = smg_arena_string(t->arena, target->name);
     out->driver = smg_arena_string(t->arena, target->driver);
     return out->device != NULL && out->driver != NULL ? SMG_OK : SMG_MEMORY;
 }
 
-static smg_status tune(tuner *t, smg_tuned *out) {
+static smg_status tune(smg_tuner *t, smg_tuned *out) {
     smg_tuning tuning;
-    bool slower = false;
+    bool left = false; /* the tuned plan is */
     SMG_TRY(open_device(t));
     SMG_TRY(tell_device(t, out));
     const smg_target target = *smg_vk_target(t->device);
-    SMG_TRY(smg_tuning_known(t->ctx, &target, t->options->path, t->arena, &t->cuts));
+    SMG_TRY(smg_tuning_known(t->ctx, &target, t->options->path, t->arena, &t->known));
+    t->cuts = t->known;
     t->cuts.count = 0;
-    int known = t->cuts.cut_count;
     SMG_TRY(find_plan(t));
     if (!t->stopped) SMG_TRY(measure_all(t));
     for (int i = 1; (i == 1 || !all_settled(t)) && t->kernels.count > 0; i++) SMG_TRY(compare(t, i == MOST_TURNS));
     SMG_TRY(make_tuning(t, &tuning)); /* with what was measured last */
     bool found = tuning.count + tuning.cut_count > 0;
-    if (!t->stopped && found) SMG_TRY(compare_whole(t, &tuning, out, &slower));
-    out->cuts = t->cuts.cut_count - known;
+    add_apart(t, &tuning);
+    if (!t->stopped && found) SMG_TRY(compare_whole(t, &tuning, out, &left));
+    out->cuts = t->cuts_faster;
     out->cuts_tried = t->cuts_tried;
     SMG_TRY(tell(t, out));
     out->failed = t->failed;
+    out->wrong = t->wrong;
     out->stopped = t->stopped;
-    if (!slower && found) SMG_TRY(smg_tuning_write(t->ctx, &target, t->options->path, &tuning, t->arena, &out->path));
+    if (!left && found) SMG_TRY(smg_tuning_write(t->ctx, &target, t->options->path, &tuning, t->arena, &out->path));
     return t->options->fit_rates && !t->stopped ? fit_rates(t, out) : SMG_OK;
 }
 
 smg_status smg_compile_tune(smg_context *ctx, smg_source *source, const smg_model_desc *desc,
                             const smg_tune_options *options, smg_arena *arena, smg_tuned *out_tuned) {
-    tuner t = {
+    smg_tuner t = {
         .ctx = ctx, .source = source, .desc = desc, .options = options, .arena = arena, .start = smg_clock_seconds()};
     *out_tuned = (smg_tuned){0};
     smg_status status = smg_desc_check(ctx, desc);

@@ -103,8 +103,9 @@ int smg_graph_input_nodes(const smg_graph *g, smg_node_id *out_nodes, int capaci
 int smg_graph_next_of(const smg_graph *g, const char *input);
 /* Per node: some output depends on it. */
 void smg_graph_mark_live(const smg_graph *g, bool *out_live);
-/* What a node does: row, type, dims and attributes; neither operands nor name. */
-uint64_t smg_node_hash(const smg_graph *g, uint64_t seed, const smg_node *node);
+/* What a node does: row, type, dims and attributes; neither operands nor name. Sizes are what they are called; where
+ * symbols have values, what they are: then it is the same in graphs that call them otherwise. */
+uint64_t smg_node_hash(const smg_graph *g, uint64_t seed, const smg_node *node, const int64_t *symbols);
 /* "name" or "%12 (add)": for sentences. In the arena of the graph. */
 const char *smg_graph_describe(const smg_graph *g, smg_node_id id);
 smg_size smg_node_elements(const smg_graph *g, smg_node_id id);

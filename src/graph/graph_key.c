@@ -42,7 +42,7 @@ static smg_status add_nodes(key_walk *w, smg_arena *arena, uint64_t *io_hash) {
     SMG_TRY(smg_map_create(arena, &w->first));
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
         const smg_node *n = smg_graph_node(g, id);
-        hash = smg_hash_text(smg_node_hash(g, hash, n), n->name);
+        hash = smg_hash_text(smg_node_hash(g, hash, n, NULL), n->name);
         for (int k = 0; k < n->operand_count; k++) hash = smg_hash_u64(hash, (uint64_t)n->operand[k]);
         if (smg_op_is_constant(n->op)) SMG_TRY(add_constant(w, arena, id, &hash));
     }

@@ -89,9 +89,13 @@ void smg_graph_mark_fixed(const smg_graph *g, bool *out_fixed, bool *out_stored)
     }
 }
 
-/* Ids of sizes depend on the order in which a pool met them, their text does not. */
-static uint64_t hash_size(const smg_graph *g, uint64_t hash, smg_size size) {
+/* Ids of sizes depend on the order in which a pool met them, neither their text nor their value does. */
+static uint64_t hash_size(const smg_graph *g, uint64_t hash, smg_size size, const int64_t *symbols) {
     smg_text text;
+    int64_t value = 0;
+    bool fixed = symbols != NULL && smg_size_is_const(g->sizes, size, &value);
+    if (fixed || (symbols != NULL && smg_size_eval(g->sizes, size, symbols, &value)))
+        return smg_hash_u64(smg_hash_u64(hash, fixed), (uint64_t)value);
     smg_text_init(&text, g->ctx);
     smg_size_print(g->sizes, size, &text);
     hash = smg_hash_text(hash, smg_text_cstr(&text));
@@ -99,13 +103,13 @@ static uint64_t hash_size(const smg_graph *g, uint64_t hash, smg_size size) {
     return hash;
 }
 
-uint64_t smg_node_hash(const smg_graph *g, uint64_t seed, const smg_node *node) {
+uint64_t smg_node_hash(const smg_graph *g, uint64_t seed, const smg_node *node, const int64_t *symbols) {
     uint64_t bits, hash;
     memcpy(&bits, &node->value, sizeof bits);
     hash = smg_hash_text(seed, smg_op_get(node->op)->word);
     hash = smg_hash_u64(hash, (uint64_t)node->type);
     hash = smg_hash_u64(hash, (uint64_t)node->rank);
-    for (int i = 0; i < node->rank; i++) hash = hash_size(g, hash, node->dims[i]);
+    for (int i = 0; i < node->rank; i++) hash = hash_size(g, hash, node->dims[i], symbols);
     hash = smg_hash_u64(hash, (uint64_t)node->axis);
     hash = smg_hash_u64(hash, node->keep ? 1u : 0u);
     if (smg_node_is_blocked(node))
@@ -113,17 +117,17 @@ uint64_t smg_node_hash(const smg_graph *g, uint64_t seed, const smg_node *node) 
     if (smg_op_view(node->op) == SMG_VIEW_TRANSPOSE)
         for (int i = 0; i < node->rank; i++) hash = smg_hash_u64(hash, (uint64_t)node->perm[i]);
     smg_view_kind view = smg_op_view(node->op);
-    if (view == SMG_VIEW_SLICE || view == SMG_VIEW_WINDOW) hash = hash_size(g, hash, node->begin);
+    if (view == SMG_VIEW_SLICE || view == SMG_VIEW_WINDOW) hash = hash_size(g, hash, node->begin, symbols);
     hash = smg_hash_u64(hash, (uint64_t)node->step);
     hash = smg_hash_u64(hash, (uint64_t)node->dilation);
-    if (smg_op_leaf(node->op) == SMG_LEAF_SIZE) hash = hash_size(g, hash, node->size);
+    if (smg_op_leaf(node->op) == SMG_LEAF_SIZE) hash = hash_size(g, hash, node->size, symbols);
     hash = smg_hash_u64(hash, bits);
     for (int p = 0; p < 3; p++) hash = smg_hash_text(hash, node->label[p]);
     return hash;
 }
 
 static uint64_t hash_node(const smg_graph *g, uint64_t hash, const smg_node *node) {
-    hash = smg_node_hash(g, hash, node);
+    hash = smg_node_hash(g, hash, node, NULL);
     for (int k = 0; k < node->operand_count; k++) hash = smg_hash_u64(hash, (uint64_t)node->operand[k]);
     return smg_node_is_input(node) ? smg_hash_text(hash, node->name) : hash;
 }

@@ -156,7 +156,28 @@ static smg_status verify_common_slots(const kernel_verifier *v, const smg_tile *
     return SMG_OK;
 }
 
-/* Registers have no index that is known only when the kernel runs. */
+/* Registers have no index that is known only when the kernel runs: who reads the tile in which loop. */
+static smg_status variable_slot(const kernel_verifier *v, const smg_tile *tile) {
+    int number = (int)(tile - v->k->tiles.items), loop = -1, reader = -1;
+    for (int i = 0; i < v->k->code.count && reader < 0; i++) {
+        const smg_instr *in = &v->k->code.items[i];
+        if (in->kind == SMG_I_LOOP && in->axis_count == 1 && in->axes[0] == tile->ring &&
+            (in->unroll < 2 || in->unroll % tile->slots != 0 || in->range != NULL))
+            loop = i;
+        bool reads = (smg_instr_reads_a(in) && in->a == number) || (in->kind == SMG_I_MMA && in->b == number);
+        if (loop >= 0 && reads) reader = i;
+    }
+    const char *axis = v->k->axes.items[tile->ring].name;
+    if (reader < 0)
+        return KERNEL_WRONG(v, "tile '%s' has %d slots in registers along axis '%s', and no loop over it goes by them",
+                            tile->name, tile->slots, axis);
+    return KERNEL_WRONG(v,
+                        "instruction %d reads one of the %d slots that tile '%s' has in registers, by the step of the "
+                        "loop over '%s' of instruction %d, which is not written out by so many: a slot's number is a "
+                        "variable",
+                        reader, tile->slots, tile->name, axis, loop);
+}
+
 static smg_status verify_slots(const kernel_verifier *v, const smg_tile *tile) {
     if (tile->slots == 0) return SMG_OK;
     bool factor = tile->fragments == SMG_FRAGMENTS_LEFT || tile->fragments == SMG_FRAGMENTS_RIGHT;
@@ -170,11 +191,7 @@ static smg_status verify_slots(const kernel_verifier *v, const smg_tile *tile) {
         return KERNEL_WRONG(v, "tile '%s' has slots along axis %d of %d, or along one of the grid", tile->name,
                             tile->ring, v->k->axes.count);
     SMG_TRY(verify_common_slots(v, tile));
-    if (shared || smg_kernel_steps_known(v->k, tile->ring, tile->slots)) return SMG_OK;
-    return KERNEL_WRONG(v,
-                        "tile '%s' has %d slots in registers along axis '%s', and no loop over it is written out by so "
-                        "many steps: a slot's number is a variable",
-                        tile->name, tile->slots, v->k->axes.items[tile->ring].name);
+    return shared || smg_kernel_steps_known(v->k, tile->ring, tile->slots) ? SMG_OK : variable_slot(v, tile);
 }
 
 /* The whole has every element that a step of the loop asks for, zeros behind the end included. */

@@ -17,6 +17,12 @@ static smg_status widen(lower_sized *l) {
     return SMG_OK;
 }
 
+static smg_status layouts(lower_sized *l) {
+    SMG_TRY(lower_layouts(l));
+    if (l->refused == NULL) lower_correct(l);
+    return SMG_OK;
+}
+
 static smg_status find_evens(lower_sized *l) {
     return smg_kernel_find_evens(l->k, l->target);
 }
@@ -35,7 +41,8 @@ static const pass passes[] = {
     {{"merge", "neighbouring loops of products over one axis become one"}, .structure = lower_merge},
     {{"bounds", "loops leave out slices that change nothing"}, .structure = lower_bounds},
     {{"share", "what several instructions compute becomes a tile"}, .structure = lower_share},
-    {{"units", "maxima of sums by matrices are kept in the units of exponents"}, .structure = lower_units},
+    {{"units", "maxima of sums by matrices are kept in the units of exponents, what is masked is so once"},
+     .structure = lower_units},
     {{"join", "partial sums of lanes that share out a contraction are added up"}, .structure = lower_join},
     {{"pipeline", "slices are fetched before they are needed"}, .structure = lower_pipeline},
     {{"drop", "tiles that nothing writes go"}, .structure = lower_drop},
@@ -43,7 +50,7 @@ static const pass passes[] = {
      .structure = lower_alone},
     {{"clamp", "operands repeat the end of an axis where no result has it"}, .structure = lower_clamp},
     {{"types", "tiles hold what memory has where they only move it"}, .structure = lower_types},
-    {{"layouts", "every register tile and instruction gets its place in lanes and registers"}, .sized = lower_layouts},
+    {{"layouts", "every register tile and instruction gets its place in lanes and registers"}, .sized = layouts},
     {{"operands", "shared operands lie in the order in which lanes read them"}, .sized = lower_operands},
     {{"pairs", "products sum up in f16 what their tiles allow"}, .sized = lower_pairs},
     {{"forward", "left factors that lanes hold as matrices want them stay in registers"}, .sized = lower_forward},

@@ -184,6 +184,8 @@ smg_status lower_pipeline(lowering *l);
 /* lower_distribute.c by the schedule's lanes; lower_operands.c: the order of axes of what products read by them. */
 smg_status lower_layouts(lower_sized *l);
 smg_status lower_operands(lower_sized *l);
+/* lower_parts.c: what corrects sums that other lanes share out is made whole in each step. */
+void lower_correct(lower_sized *l);
 
 /* lower_fragments.c: the layout of matrices of that use over these axes of the kernel (-1: none of that side) and the
  * `held` ones, beside sums of kernel->matrix. */

@@ -36,7 +36,7 @@ typedef enum smg_objective {
 /* A schedule for some nodes: the same in every plan of the graph. */
 typedef struct smg_choice {
     uint64_t nodes, schedule;
-    uint64_t at;             /* of the nodes at the sizes that prices are for */
+    uint64_t at; /* of the nodes at the sizes that prices are for: the same in other graphs with such nodes */
     smg_node_id first, last; /* of the nodes where it was taken */
     int64_t registers;       /* that its program needs; INT64_MAX: it is not rejected for them */
 } smg_choice;
@@ -180,6 +180,7 @@ typedef struct smg_search {
 /* The operations of a step as kernels of their own, by price. */
 typedef struct smg_apart {
     double seconds, bytes; /* of all of them */
+    double measured;       /* seconds, where each was; else 0 */
     int64_t live;          /* at most, as smg_pstep.live */
 } smg_apart;
 

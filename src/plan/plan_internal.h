@@ -19,6 +19,7 @@ typedef struct segment {
     const char *refused;          /* when not possible */
     bool hopeless;                /* no common space: more nodes do not change that */
     uint64_t key;                 /* of its structure */
+    uint64_t structure;           /* the same whatever sizes are called, at nominal ones */
     uint64_t kept;                /* and of the registers its programs may plan: the key of what is kept of it */
     uint64_t at;                  /* and of the nominal sizes */
     const smg_cut *cut;           /* what was measured of these nodes together and apart; NULL: nothing */
@@ -56,6 +57,7 @@ typedef struct planner {
     smg_map *searches;   /* the same -> how the schedule was found */
     smg_search *record;  /* of the segment that is tried; NULL: nobody asks */
     uint64_t *hash;      /* per node: what it does, smg_node_hash */
+    uint64_t *hash_at;   /* per node: the same at nominal sizes, whatever these are called */
     int64_t *nominal;    /* per symbol */
     double kept;         /* share of a row's keys that masks may be expected to keep (plan_ends.c) */
     double *map_cost;    /* per node: multiply-adds for one element of a map, else 0 */
@@ -169,8 +171,10 @@ smg_status plan_segment(planner *p, int from, int to, const segment **out_segmen
 smg_status plan_find_repeat(const planner *p, int from, smg_arena *arena, int *out_length, smg_srepeat *out_repeat);
 /* The segment of these, up to *out_to; NULL: there are none. */
 smg_status plan_repeated_segment(planner *p, int from, int *out_to, const segment **out_segment);
-/* Of the structure of these nodes, p->needed included. */
-uint64_t plan_hash_nodes(const planner *p, const smg_node_id *nodes, int count);
+/* Sets p->hash and p->hash_at of the node. */
+void plan_hash_node(const planner *p, smg_node_id id);
+/* Of the structure of these nodes, p->needed included; hash: one of the two. */
+uint64_t plan_hash_nodes(const planner *p, const uint64_t *hash, const smg_node_id *nodes, int count);
 /* plan_step.c: lowers the chosen schedule of a segment into the plan's arena. */
 smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step);
 /* Adds to the step what the options ask for of other schedules of the segment. */

@@ -330,11 +330,11 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     int symbols = smg_size_symbol_count(g->sizes);
     p.nominal = SMG_ARENA_ARRAY(arena, int64_t, (size_t)symbols + 1);
     p.hash = SMG_ARENA_ARRAY(arena, uint64_t, (size_t)g->nodes.count + 1);
-    if (plan == NULL || p.nominal == NULL || p.hash == NULL) return SMG_MEMORY;
-    for (smg_node_id id = 0; id < g->nodes.count; id++)
-        p.hash[id] = smg_node_hash(g, smg_hash_u64(SMG_HASH_SEED, smg_graph_storage(g, id)), smg_graph_node(g, id));
+    p.hash_at = SMG_ARENA_ARRAY(arena, uint64_t, (size_t)g->nodes.count + 1);
+    if (plan == NULL || p.nominal == NULL || p.hash == NULL || p.hash_at == NULL) return SMG_MEMORY;
     smg_plan_nominal(g, p.nominal);
     for (int i = 0; i < symbols && p.options->nominal != NULL; i++) p.nominal[i] = p.options->nominal[i];
+    for (smg_node_id id = 0; id < g->nodes.count; id++) plan_hash_node(&p, id);
     p.kept = plan_kept(g, p.nominal);
     SMG_TRY(smg_map_create(arena, &p.cache));
     SMG_TRY(smg_map_create(arena, &p.rivals));

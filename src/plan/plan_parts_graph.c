@@ -71,22 +71,28 @@ static smg_status know_nodes(planner *p, const planner *before, const parts *s) 
     smg_exprs *exprs;
     smg_node_id *origin = SMG_ARENA_ARRAY(p->arena, smg_node_id, count);
     p->hash = SMG_ARENA_ARRAY(p->arena, uint64_t, count);
+    p->hash_at = SMG_ARENA_ARRAY(p->arena, uint64_t, count);
     p->map_cost = SMG_ARENA_ARRAY(p->arena, double, count);
     p->prepared = SMG_ARENA_ARRAY(p->arena, bool, count);
     p->together = s->together.items;
     p->groups = before->groups + 1;
     p->origin = origin;
     SMG_TRY(smg_exprs_create(p->arena, &exprs));
-    if (!origin || !p->hash || !p->map_cost || !p->prepared) return SMG_MEMORY;
+    if (!origin || !p->hash || !p->hash_at || !p->map_cost || !p->prepared) return SMG_MEMORY;
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
         smg_node_id from = s->from.items[id];
         bool copied = from >= 0 && !parts_folds(s, from);
         const smg_node *n = smg_graph_node(p->g, id);
         origin[id] = from < 0 || before->origin == NULL ? from : before->origin[from];
         p->prepared[id] = copied && before->prepared[from];
-        p->hash[id] = copied ? before->hash[from]
-                             : smg_node_hash(p->g, smg_hash_u64(SMG_HASH_SEED, smg_graph_storage(p->g, id)), n);
-        p->map_cost[id] = copied ? before->map_cost[from] : plan_map_cost(p, exprs, n);
+        if (copied) {
+            p->hash[id] = before->hash[from];
+            p->hash_at[id] = before->hash_at[from];
+            p->map_cost[id] = before->map_cost[from];
+        } else {
+            plan_hash_node(p, id);
+            p->map_cost[id] = plan_map_cost(p, exprs, n);
+        }
     }
     return plan_mark_inlined(p);
 }

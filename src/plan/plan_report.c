@@ -18,6 +18,7 @@ static int begin_of(const partition *of, int kernel) {
 }
 
 static smg_status tell_apart(planner *p, int from, int to, smg_apart *out) {
+    bool known = true;
     for (int i = from; i < to; i++) {
         const segment *s;
         int64_t live = plan_live(p, i, i + 1);
@@ -25,7 +26,10 @@ static smg_status tell_apart(planner *p, int from, int to, smg_apart *out) {
         out->seconds += s->price.seconds;
         out->bytes += s->price.bytes;
         if (live > out->live) out->live = live;
+        known = known && s->measured != NULL;
+        if (known) out->measured += s->measured->seconds;
     }
+    if (!known) out->measured = 0;
     return SMG_OK;
 }
 

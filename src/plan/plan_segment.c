@@ -2,28 +2,34 @@
  * under that, for as long as the driver thinks alike of them. */
 #include "plan/plan_segment.h"
 
+void plan_hash_node(const planner *p, smg_node_id id) {
+    uint64_t seed = smg_hash_u64(SMG_HASH_SEED, smg_graph_storage(p->g, id));
+    p->hash[id] = smg_node_hash(p->g, seed, smg_graph_node(p->g, id), NULL);
+    p->hash_at[id] = smg_node_hash(p->g, seed, smg_graph_node(p->g, id), p->nominal);
+}
+
 /* *io_id: what the views are of. */
-static uint64_t hash_view_chain(const planner *p, uint64_t h, smg_node_id *io_id) {
+static uint64_t hash_view_chain(const planner *p, const uint64_t *hash, uint64_t h, smg_node_id *io_id) {
     for (;;) {
         const smg_node *n = smg_graph_node(p->g, *io_id);
-        h = smg_hash_u64(h, p->hash[*io_id]);
+        h = smg_hash_u64(h, hash[*io_id]);
         if (smg_node_class(n) != SMG_CLASS_VIEW) return h;
         *io_id = n->operand[0];
     }
 }
 
-uint64_t plan_hash_nodes(const planner *p, const smg_node_id *nodes, int count) {
+uint64_t plan_hash_nodes(const planner *p, const uint64_t *hash, const smg_node_id *nodes, int count) {
     uint64_t h = smg_hash_u64(SMG_HASH_SEED, (uint64_t)count);
     smg_node_id read[PLAN_MAX_MEMBERS * SMG_MAX_OPERANDS];
     int reads = 0;
     for (int i = 0; i < count; i++) p->spots[nodes[i]].member = i + 1;
     for (int i = 0; i < count; i++) {
         const smg_node *n = smg_graph_node(p->g, nodes[i]);
-        h = smg_hash_u64(h, p->hash[nodes[i]]);
+        h = smg_hash_u64(h, hash[nodes[i]]);
         h = smg_hash_u64(h, p->needed[nodes[i]]);
         for (int k = 0; k < n->operand_count; k++) {
             smg_node_id source = n->operand[k];
-            h = hash_view_chain(p, h, &source);
+            h = hash_view_chain(p, hash, h, &source);
             plan_spot *spot = &p->spots[source];
             if (spot->member > 0) h = smg_hash_u64(h, (uint64_t)spot->member + 999);
             if (spot->read == 0) { /* which tensor: the same one twice is another structure */
@@ -74,9 +80,9 @@ static smg_status apply_cut(planner *p, segment *s) {
 }
 
 /* What bodies have in common is a part of their structure. */
-static uint64_t hash_members(const planner *p, const segment_members *of) {
+static uint64_t hash_members(const planner *p, const uint64_t *hash, const segment_members *of) {
     const smg_srepeat *r = &of->repeat;
-    uint64_t h = plan_hash_nodes(p, of->nodes, of->count);
+    uint64_t h = plan_hash_nodes(p, hash, of->nodes, of->count);
     if (r->count == 0) return h;
     h = smg_hash_u64(h, (uint64_t)r->count);
     for (int i = 0; i < of->count; i++) {
@@ -108,7 +114,8 @@ static smg_status segment_of(planner *p, const segment_members *of, const segmen
     void *found;
     *out_segment = &crowded;
     if (of->count < 0) return SMG_OK;
-    uint64_t key = hash_members(p, of), kept = smg_hash_u64(key, (uint64_t)plan_too_many_registers(p, key, of));
+    uint64_t key = hash_members(p, p->hash, of),
+             kept = smg_hash_u64(key, (uint64_t)plan_too_many_registers(p, key, of));
     if (smg_map_get(p->cache, &kept, sizeof(kept), &found)) {
         *out_segment = found;
         return SMG_OK;
@@ -120,6 +127,7 @@ static smg_status segment_of(planner *p, const segment_members *of, const segmen
     segment *s = SMG_ARENA_NEW(p->kept_in, segment);
     if (s == NULL) return SMG_MEMORY;
     s->key = key;
+    s->structure = hash_members(p, p->hash_at, of);
     s->kept = kept;
     smg_status status = plan_try_segment(p, of, s, NULL);
     if (status == SMG_OK && !of->alone) status = apply_cut(p, s);

@@ -231,7 +231,7 @@ static smg_status judge(const splitter *s, const run *r, const verdict **out) {
     static const verdict none = {.pays = false};
     void *found;
     *out = &none;
-    uint64_t key = plan_hash_nodes(s->p, r->member, r->count);
+    uint64_t key = plan_hash_nodes(s->p, s->p->hash, r->member, r->count);
     key = smg_hash_u64(key, (uint64_t)(r->last - r->first));
     if (smg_map_get(s->known, &key, sizeof(key), &found)) {
         *out = found;

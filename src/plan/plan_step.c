@@ -92,7 +92,7 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
                                     .at = s->at,
                                     .first = nodes[0],
                                     .last = nodes[to - from - 1],
-                                    .schedule = smg_schedule_hash(s->key, &s->schedule),
+                                    .schedule = smg_schedule_hash(s->at, &s->schedule),
                                     .registers = out_step->price.registers};
     return SMG_OK;
 }
@@ -101,7 +101,7 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
 
 smg_status plan_add_search(planner *p, int from, int to, const segment *s, smg_pstep *step) {
     segment_members of;
-    segment again = {.key = s->key};
+    segment again = {.key = s->key, .structure = s->structure};
     void *found;
     if (!p->options->search) return SMG_OK;
     if (smg_map_get(p->searches, &s->kept, sizeof(s->kept), &found)) {
@@ -133,21 +133,21 @@ typedef struct rivals {
 
 /* Of the schedules that fit, the next by price behind the one that was taken. */
 static smg_status pick_rivals(const planner *p, const fitted_list *all, const segment *s, rivals *out) {
-    uint64_t taken = smg_schedule_hash(s->key, &s->schedule);
+    uint64_t taken = smg_schedule_hash(s->at, &s->schedule);
     int most = p->options->rivals;
     *out = (rivals){.items = SMG_ARENA_ARRAY(p->kept_in, fitted, (size_t)most + 1)};
     if (out->items == NULL) return SMG_MEMORY;
     for (int i = 0; i < all->count && out->count < most; i++) {
         const fitted *r = &all->items[i];
         if (r->price.seconds > FAR_RIVAL * s->price.seconds) break;
-        if (smg_schedule_hash(s->key, &r->schedule) != taken) out->items[out->count++] = *r;
+        if (smg_schedule_hash(s->at, &r->schedule) != taken) out->items[out->count++] = *r;
     }
     return SMG_OK;
 }
 
 static smg_status find_rivals(planner *p, int from, int to, const segment *s, rivals **out_rivals) {
     segment_members of;
-    segment again = {.key = s->key};
+    segment again = {.key = s->key, .structure = s->structure};
     fitted_list all = {.count = 0};
     void *found;
     if (smg_map_get(p->rivals, &s->kept, sizeof(s->kept), &found)) {

@@ -151,7 +151,7 @@ static bool waits_in_turn(const trial *t, const smg_schedule *s) {
 /* With nothing else to be had, what was rejected is better than nothing. */
 static bool is_rejected(trial *t, const smg_schedule *s) {
     const smg_plan_options *o = t->p->options;
-    uint64_t choice = o->rejected_count > 0 && !t->takes_all ? smg_schedule_hash(t->best->key, s) : 0;
+    uint64_t choice = o->rejected_count > 0 && !t->takes_all ? smg_schedule_hash(t->best->at, s) : 0;
     for (int i = 0; i < o->rejected_count && !t->takes_all; i++)
         if (o->rejected[i].schedule == choice) return true;
     return false;
@@ -250,7 +250,7 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double guess, do
     }
     if (t->p->record == NULL) return SMG_OK;
     if (!isinf(*out_seconds)) refused = NULL;
-    return plan_record_tried(t->p, smg_schedule_hash(t->best->key, s), s, guess, refused, &price);
+    return plan_record_tried(t->p, smg_schedule_hash(t->best->at, s), s, guess, refused, &price);
 }
 
 static int by_price(const void *a, const void *b) {
@@ -364,7 +364,7 @@ static smg_status take_measured(trial *t, const smg_schedules *schedules) {
     segment *best = t->best, other = {.key = best->key};
     const smg_measured *m = best->possible ? find_measured(t->p->options, best->at) : NULL;
     double seconds = HUGE_VAL;
-    if (m == NULL || m->schedule == smg_schedule_hash(best->key, &best->schedule)) {
+    if (m == NULL || m->schedule == smg_schedule_hash(best->at, &best->schedule)) {
         best->measured = m;
         best->measured_price = best->price;
         return SMG_OK;
@@ -374,7 +374,7 @@ static smg_status take_measured(trial *t, const smg_schedules *schedules) {
     smg_status status = SMG_OK;
     for (int i = 0; i < schedules->items.count && isinf(seconds) && status == SMG_OK; i++) {
         const smg_schedule *s = &schedules->items.items[i];
-        if (smg_schedule_hash(best->key, s) == m->schedule) status = try_schedule(t, s, 0, &seconds);
+        if (smg_schedule_hash(best->at, s) == m->schedule) status = try_schedule(t, s, 0, &seconds);
     }
     t->best = best;
     if (status != SMG_OK || !other.possible) return status;
@@ -426,7 +426,7 @@ smg_status plan_try_segment(planner *p, const segment_members *of, segment *io, 
         return io->refused != NULL ? SMG_OK : SMG_MEMORY;
     }
     nominal_extents(p, space, nominal);
-    io->at = at_sizes(io->key, space, nominal);
+    io->at = at_sizes(io->structure, space, nominal);
     plan_found f = {.refused = NULL};
     SMG_TRY(plan_find_schedules(p, space, nominal, scratch, &f));
     if (f.schedules.items.count == 0 && f.refused == NULL && smg_space_multiply_sums(space) > 0) {

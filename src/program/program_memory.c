@@ -253,3 +253,11 @@ const smg_place *smg_program_place(const smg_program *p, const smg_bound *bound,
     *out_memory = list->items[place->chunk];
     return place;
 }
+
+smg_status smg_program_poison(smg_program *p) {
+    for (int i = 0; i < p->memory.count; i++) {
+        smg_vk_buffer *memory = p->memory.items[i];
+        if (memory != NULL) SMG_TRY(smg_vk_fill(memory, 0, smg_vk_buffer_bytes(memory) / 4 * 4, UINT32_MAX));
+    }
+    return SMG_OK;
+}

@@ -126,15 +126,20 @@ static int64_t round_up(int64_t size, int64_t by) {
     return (size + by - 1) / by * by;
 }
 
-/* What products go over is whole matrices, also where the axis is shorter; of what is held there are several. */
+/* What products go over is whole matrices, also where the axis is shorter; of what is held there are several. An axis
+ * may be rows of one product and contracted by another one: any side of a matrix fits then. Few columns that nothing
+ * contracts are those of one matrix. */
 static void fill_matrices(const enumerator *e, const smg_matrix_shape *shape, smg_schedule *s) {
-    int64_t by = shape->m > shape->n ? shape->m : shape->n;
-    if (by < shape->k) by = shape->k;
+    int64_t most = shape->m > shape->n ? shape->m : shape->n;
+    if (most < shape->k) most = shape->k;
     for (int i = 0; i < e->space->nodes.count; i++) {
         const smg_snode *n = &e->space->nodes.items[i];
         if (n->class_ != SMG_CLASS_CONTRACT) continue;
-        for (int a = 0; a < e->space->axes.count; a++)
-            if ((n->iterates & ~s->held & SMG_AXIS_BIT(a)) && s->tile[a] > 1) s->tile[a] = round_up(s->tile[a], by);
+        for (int a = 0; a < e->space->axes.count; a++) {
+            bool few = a == s->col_axis && e->nominal[a] <= shape->n && !(e->roles.contracted & SMG_AXIS_BIT(a));
+            if ((n->iterates & ~s->held & SMG_AXIS_BIT(a)) && s->tile[a] > 1)
+                s->tile[a] = round_up(s->tile[a], few ? shape->n : most);
+        }
     }
     sched_fill_slices(s);
 }
@@ -362,13 +367,20 @@ static bool is_hopeless(const enumerator *e, const smg_schedule *s) {
     return s->columns != 0 && e->space->repeat.count == 0 && !sched_least_has_room(e, *s);
 }
 
-smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
+/* Is the other shape worth its own schedules, beside those of the largest? Where its products are faster, or where the
+ * block has no more rows or columns than it. */
+static bool adds_to(const enumerator *e, const smg_schedule *s, const smg_matrix_shape *other,
+                    const smg_matrix_shape *largest) {
+    int64_t rows = e->nominal[s->row_axis], cols = s->col_axis >= 0 ? e->nominal[s->col_axis] : INT64_MAX;
+    if (is_known(e->target, other) != is_known(e->target, largest)) return false;
+    return other->rate > largest->rate || (other->m < largest->m && rows <= other->m) ||
+           (other->n < largest->n && cols <= other->n);
+}
+
+static smg_status add_shape(enumerator *e, const smg_schedule *base, const smg_matrix_shape *shape) {
     const smg_target *t = e->target;
     smg_schedule s = *base;
-    if (e->roles.contractions == 0 || s.row_axis < 0 || s.more_rows[0] >= 0 || s.one_by_one) return SMG_OK;
-    smg_type factor;
-    s.matrix = factor_type(e, &factor) ? matrix_of(t, factor) : NULL;
-    if (s.matrix == NULL) return SMG_OK;
+    s.matrix = shape;
     s.matrix_sums = smg_target_fragment(t, s.matrix, SMG_MATRIX_ACCUMULATOR);
     s.matrix_left = smg_target_fragment(t, s.matrix, SMG_MATRIX_A);
     s.matrix_right = smg_target_fragment(t, s.matrix, SMG_MATRIX_B);
@@ -393,6 +405,21 @@ smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
             bool first = s.matrix_rows == 1 && s.matrix_cols == 1;
             if (first && e->out->items.count == before && is_hopeless(e, &s)) return SMG_OK;
         }
+    }
+    return SMG_OK;
+}
+
+smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
+    const smg_target *t = e->target;
+    smg_type factor;
+    if (e->roles.contractions == 0 || base->row_axis < 0 || base->more_rows[0] >= 0 || base->one_by_one) return SMG_OK;
+    const smg_matrix_shape *largest = factor_type(e, &factor) ? matrix_of(t, factor) : NULL;
+    if (largest == NULL) return SMG_OK;
+    SMG_TRY(add_shape(e, base, largest));
+    for (int i = 0; i < t->matrix_count; i++) {
+        const smg_matrix_shape *other = &t->matrix[i];
+        if (other == largest || !serves(t, other, factor) || !adds_to(e, base, other, largest)) continue;
+        SMG_TRY(add_shape(e, base, other));
     }
     return SMG_OK;
 }

@@ -1,5 +1,6 @@
 """The outputs shown in README.md and docs/: a block after "`smg ...`:" is what that command prints, but
-for prices (times, bytes, arithmetic, workgroups, registers), which are estimates and move.
+for prices (times, bytes, arithmetic, workgroups, registers), which are estimates and move. And the table of passes in
+docs/kernel.md, which is that of `smg explain --phase lower`.
 
     tests/golden/docs.py            compares
     tests/golden/docs.py --write    puts what the commands print today into the blocks
@@ -51,6 +52,11 @@ for path in [f"{SOURCE}/README.md", *sorted(glob.glob(f"{SOURCE}/docs/**/*.md", 
     if new != text:
         write(path, new)
 report.check(blocks >= 5, f"{blocks} blocks, at least 5 are wanted")
+shown = re.findall(r"^\| `(\w+)` \| (.+) \|$", read(f"{SOURCE}/docs/kernel.md").decode(), re.M)
+passes = run("smg explain tests/graphs/softmax.smg --target h200 --phase lower").stdout
+passes = re.findall(r"^k0 pass (\w+): (.+?)(?: \(nothing to do\))?$", passes, re.M)
+difference = [f"{a} in docs/kernel.md, {b} now" for a, b in zip(shown, passes) if a != b]
+report.check(shown == passes, "\n".join(difference) or f"docs/kernel.md has {len(shown)} passes, there are {len(passes)}")
 if report.failures:
     print("If the change is meant: tests/golden/docs.py --write")
 sys.exit(report.finish())

@@ -168,8 +168,9 @@ static void show(smg_context *ctx, const smg_plan *plan) {
     smg_text_free(&text);
 }
 
+/* out_own: by node of the plan's graph. */
 static smg_status check_steps(smg_context *ctx, const smg_plan *plan, const check_options *o, smg_arena *arena,
-                              check_arrays *a) {
+                              check_arrays *a, check_arrays *out_own) {
     size_t nodes = (size_t)plan->graph->nodes.count + 1;
     check_arrays own = {.data = SMG_ARENA_ARRAY(arena, double *, nodes),
                         .count = SMG_ARENA_ARRAY(arena, int64_t, nodes)};
@@ -189,14 +190,15 @@ static smg_status check_steps(smg_context *ctx, const smg_plan *plan, const chec
         for (int64_t i = 0; i < own.count[id]; i++) own.data[id][i] = (double)NAN;
     }
     for (int s = 0; s < plan->steps.count; s++) SMG_TRY(check_kernel(ctx, plan->steps.items[s].kernel, o, &own));
+    *out_own = own;
     return SMG_OK;
 }
 
-static smg_status check(smg_context *ctx, const smg_graph *g, const check_options *o, smg_arena *arena,
-                        check_result *out) {
+static smg_status check(smg_context *ctx, const smg_graph *g, const check_options *o, check_visit *visit, void *user,
+                        smg_arena *arena, check_result *out) {
     smg_target target;
     smg_plan *plan;
-    check_arrays a;
+    check_arrays a, own;
     SMG_TRY(check_target(ctx, o->target, &target));
     SMG_TRY(smg_plan_make(g, &target, &o->plan, arena, &plan));
     out->prepare = plan->prepare.count;
@@ -206,18 +208,25 @@ static smg_status check(smg_context *ctx, const smg_graph *g, const check_option
     SMG_TRY(check_arrays_make(g, o, arena, &a));
     store_leaves(g, &a);
     for (int s = 0; s < plan->prepare.count; s++) SMG_TRY(check_kernel(ctx, plan->prepare.items[s].kernel, o, &a));
-    SMG_TRY(check_steps(ctx, plan, o, arena, &a));
+    SMG_TRY(check_steps(ctx, plan, o, arena, &a, &own));
     check_compare(g, o, &a, out);
+    for (int s = 0; s < plan->steps.count && visit != NULL && out->pass; s++)
+        visit(user, plan, &plan->steps.items[s], &target, &own);
     return SMG_OK;
 }
 
-smg_status check_plan(smg_context *ctx, const smg_graph *g, const check_options *options, check_result *out) {
+smg_status check_each_step(smg_context *ctx, const smg_graph *g, const check_options *options, check_visit *visit,
+                           void *user, check_result *out) {
     smg_arena *arena;
     *out = (check_result){0};
     SMG_TRY(smg_arena_create(ctx, &arena));
-    smg_status status = check(ctx, g, options, arena, out);
+    smg_status status = check(ctx, g, options, visit, user, arena, out);
     smg_arena_destroy(arena);
     return status;
+}
+
+smg_status check_plan(smg_context *ctx, const smg_graph *g, const check_options *options, check_result *out) {
+    return check_each_step(ctx, g, options, NULL, NULL, out);
 }
 
 smg_status check_load(smg_context *ctx, const char *path, smg_graph **out_graph) {

@@ -50,6 +50,11 @@ smg_status check_arrays_make(const smg_graph *g, const check_options *o, smg_are
 void check_arrays_reset(const smg_graph *g, check_arrays *a);
 smg_status check_kernel(smg_context *ctx, const smg_kernel *k, const check_options *o, check_arrays *a);
 void check_compare(const smg_graph *g, const check_options *o, const check_arrays *a, check_result *out);
+/* check_plan, and then each step of the run list: the arrays are by node of plan->graph, and have what all steps give. */
+typedef void check_visit(void *user, const smg_plan *plan, const smg_pstep *step, const smg_target *target,
+                         check_arrays *arrays);
+smg_status check_each_step(smg_context *ctx, const smg_graph *g, const check_options *options, check_visit *visit,
+                           void *user, check_result *out);
 smg_status check_target(smg_context *ctx, const char *name, smg_target *out_target);
 /* Paths of the files in `dir` that end in `ext`, sorted, in the arena; at most `limit`. */
 int check_list(smg_arena *arena, const char *dir, const char *ext, const char **out_paths, int limit);

@@ -8,6 +8,9 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <stdlib.h>
+
 const char bench_gates[] = "kernel gates\n"
                            "lanes 8 subgroup 4\n"
                            "symbol s\n"
@@ -42,6 +45,16 @@ void bench_open(bench *b, const char *text) {
 void bench_close(bench *b) {
     smg_arena_destroy(b->arena);
     smg_context_destroy(b->ctx);
+}
+
+char *bench_changed(const char *text, const char *from, const char *to) {
+    const char *at = strstr(text, from);
+    size_t room = strlen(text) + strlen(to) + 1;
+    char *out = malloc(room);
+    assert_non_null(at);
+    assert_non_null(out);
+    (void)snprintf(out, room, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return out;
 }
 
 const char bench_ring[] = "kernel ring\n"

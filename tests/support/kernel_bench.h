@@ -14,6 +14,8 @@ typedef struct bench {
 
 void bench_open(bench *b, const char *text); /* not verified */
 void bench_close(bench *b);
+/* The text with the first `from` replaced; it must be there. Free it. */
+char *bench_changed(const char *text, const char *from, const char *to);
 
 /* Gates: three values of each column, of which results read one each, and all of them backwards. The gates lie over
  * registers, one time as bits and one time as a repeat. */

@@ -1,7 +1,8 @@
 /* Not only the schedule that the price picks: every candidate of a whole graph, on several targets, is lowered,
  * verified, run by the interpreter and compared with the reference; of graphs with many of them a fixed share. Each
  * distinct program (targets often lower to the same text) runs once more in the interpreter's per-lane mode, in the
- * largest size; scripts/every-schedule.sh runs all schedules so, in all sizes. How many there are, how many of them are
+ * largest size; scripts/every-schedule.sh runs all schedules so, in all sizes, on one target more. Groups of kernels that
+ * share out a sum are tried kernel by kernel, beside the others of their plan. How many there are, how many of them are
  * run, and how many programs no target before had, for each target as "schedules/kernels/programs", stands in
  * every_schedule.counts: a lowering that refuses everything fails here. After a change that is meant to move them, the
  * table that this test writes takes the place of the old one. */
@@ -12,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,7 +29,7 @@
 enum { ONE_IN = CHECK_ONE_IN, LANES_ONE_IN = CHECK_ONE_IN == 1 ? 1 : 16 };
 /* Schedules of a graph that are tried at least; of more than twice as many, one in so many. Those of its space as linearity
  * leaves it are like those of products alone. */
-enum { FEWEST = 128, FEWEST_LINEAR = 12 };
+enum { FEWEST = 128, FEWEST_LINEAR = 12, FEWEST_OF_GROUPS = 4 };
 
 typedef struct tally {
     int schedules, lowered, programs, failed;
@@ -162,8 +164,14 @@ static void try_graph(const smg_graph *g, const check_options *o, programs *p, t
     smg_arena_destroy(arena);
 }
 
-static const char *const targets[] = {"h200", "lavapipe", "careful", "tests/targets/subgroup4.target"};
-enum { TARGETS = SMG_COUNT_OF(targets) };
+/* The last one where every schedule runs by lane, and for groups. */
+static const char *const targets[] = {"h200", "lavapipe", "careful", "tests/targets/subgroup4.target",
+                                      "tests/targets/subgroup128.target"};
+enum { ALL_TARGETS = SMG_COUNT_OF(targets), TARGETS = ALL_TARGETS - 1 };
+
+static size_t targets_of(const programs *p) {
+    return p->every ? ALL_TARGETS : TARGETS;
+}
 
 /* ---- how many ---------------------------------------------------------------------------------------- */
 
@@ -283,9 +291,9 @@ static void graph_files(void **state) {
     assert_true(count >= 12);
     for (int i = 0; i < count; i++) {
         smg_graph *g;
-        tally counted[TARGETS];
+        tally counted[ALL_TARGETS];
         assert_int_equal(check_load(f->ctx, path[i], &g), SMG_OK);
-        for (size_t k = 0; k < TARGETS; k++) {
+        for (size_t k = 0; k < targets_of(&f->programs); k++) {
             failed += one_target(g, (size_t)i, k, &f->programs, &counted[k]);
             all.schedules += counted[k].schedules;
             all.lowered += counted[k].lowered;
@@ -325,6 +333,122 @@ static void rings(void **state) {
     assert_true(all.programs >= FEWEST);
 }
 
+/* ---- groups ---------------------------------------------------------------------------------------------- */
+
+typedef struct group {
+    const smg_graph *g;
+    const check_options *o;
+    programs *programs;
+    tally t;
+} group;
+
+/* The step's results by another schedule, beside those by the plan's. */
+static bool gives_the_same(const group *e, const smg_kernel *k, bool lanes, const check_arrays *plan_made) {
+    check_options o = *e->o;
+    check_arrays own = *plan_made;
+    smg_arena *arena;
+    bool same = true;
+    o.by_lane = lanes;
+    assert_int_equal(smg_arena_create(e->g->ctx, &arena), SMG_OK);
+    int64_t most = 0;
+    for (int b = 0; b < k->buffers.count; b++)
+        if (k->buffers.items[b].value >= most) most = k->buffers.items[b].value + 1;
+    own.data = SMG_ARENA_ARRAY(arena, double *, (size_t)most + 1);
+    assert_non_null(own.data);
+    memcpy(own.data, plan_made->data, (size_t)most * sizeof(*own.data));
+    for (int b = 0; b < k->buffers.count; b++) {
+        int value = k->buffers.items[b].value;
+        if (!k->buffers.items[b].written) continue;
+        own.data[value] = SMG_ARENA_ARRAY(arena, double, (size_t)own.count[value] + 1);
+        assert_non_null(own.data[value]);
+        for (int64_t i = 0; i < own.count[value]; i++) own.data[value][i] = (double)NAN;
+    }
+    if (check_kernel(e->g->ctx, k, &o, &own) != SMG_OK) same = false;
+    for (int b = 0; b < k->buffers.count && same; b++) {
+        int value = k->buffers.items[b].value;
+        for (int64_t i = 0; k->buffers.items[b].written && i < own.count[value]; i++) {
+            double x = own.data[value][i], y = plan_made->data[value][i];
+            same = same && (x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= o.tolerance * (1 + fabs(y)));
+        }
+    }
+    smg_arena_destroy(arena);
+    return same;
+}
+
+static void try_step(void *user, const smg_plan *plan, const smg_pstep *step, const smg_target *target,
+                     check_arrays *arrays) {
+    group *e = user;
+    smg_schedules schedules;
+    smg_arena *arena;
+    int64_t nominal[SMG_SPACE_AXES];
+    if (plan->origin == NULL) return; /* no sum of it is in parts */
+    for (int i = 0; i < step->space->axes.count; i++) nominal[i] = i % 2 == 0 ? 256 : 16;
+    assert_int_equal(smg_arena_create(e->g->ctx, &arena), SMG_OK);
+    assert_int_equal(smg_sched_candidates(step->space, target, nominal, (smg_sched_room){0}, arena, &schedules),
+                     SMG_OK);
+    int share = schedules.items.count < FEWEST_OF_GROUPS ? 1 : schedules.items.count / FEWEST_OF_GROUPS;
+    int one_in = e->programs->every ? 1 : share; /* then by lane a share */
+    for (int i = 0; i < schedules.items.count && e->t.failed < 5; i += one_in) {
+        const smg_lower_options options = {.name = "every", .target = target, .verify = true};
+        const char *refused;
+        smg_kernel *k;
+        e->t.schedules++;
+        bool right = smg_kernel_lower(&schedules.items.items[i], &options, arena, &k, &refused) == SMG_OK;
+        if (right && (k == NULL || !fits(k, target))) continue;
+        e->t.lowered++;
+        right = right && gives_the_same(e, k, false, arrays);
+        bool lanes = right && i % share == 0 && by_lane(e->g->ctx, k, e->programs, &e->t);
+        if (lanes) right = gives_the_same(e, k, true, arrays);
+        if (right) continue;
+        report(plan->graph, &schedules.items.items[i], e->o, smg_context_error(e->g->ctx));
+        smg_context_clear_error(e->g->ctx);
+        e->t.failed++;
+    }
+    smg_arena_destroy(arena);
+}
+
+/* Sums in parts: what makes the parts, and what merges them. */
+static void groups(void **state) {
+    static const int64_t size[][4] = {{2, 7, 5, 3}, {3, 40, 9, 2}};
+    fixture *f = *state;
+    smg_arena *arena;
+    tally all = {0};
+    table t;
+    const char *path[64];
+    int plans = 0;
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    int count = check_list(arena, "tests/graphs", ".smg", path, 64);
+    for (int i = 0; i < count; i += ONE_IN) {
+        smg_graph *g;
+        assert_int_equal(check_load(f->ctx, path[i], &g), SMG_OK);
+        for (size_t k = 0; k < ALL_TARGETS; k++) {
+            check_result r;
+            const int64_t *symbols = size[(size_t)i % 2];
+            if (!f->programs.every && k != (size_t)i % ALL_TARGETS) continue;
+            check_options o = {.target = targets[k], .tolerance = 5e-5, .symbols = symbols, .fill = fill_stretches};
+            o.plan = (smg_plan_options){.parts = 2 + i % 3, .nominal = symbols};
+            group e = {.g = g, .o = &o, .programs = &f->programs};
+            if (check_each_step(f->ctx, g, &o, try_step, &e, &r) != SMG_OK || !r.pass)
+                fail_msg("%s on %s: %s", path[i], targets[k], smg_context_error(f->ctx));
+            plans += r.in_parts;
+            all.schedules += e.t.schedules;
+            all.lowered += e.t.lowered;
+            all.programs += e.t.programs;
+            all.failed += e.t.failed;
+        }
+        smg_graph_destroy(g);
+    }
+    smg_arena_destroy(arena);
+    printf("%d plans with sums in parts: %d schedules, %d kernels, %d programs\n", plans, all.schedules, all.lowered,
+           all.programs);
+    assert_int_equal(all.failed, 0);
+    assert_true(plans > 0 && all.lowered > 0);
+    if (ONE_IN != 1) return;
+    table_open(f->ctx, "every_schedule.counts.groups", f->programs.every, &t);
+    table_check(&t, "groups", &all, 1);
+    table_close(&t);
+}
+
 static void random_graphs(void **state) {
     fixture *f = *state;
     smg_context *ctx = f->ctx;
@@ -347,7 +471,7 @@ static void random_graphs(void **state) {
         assert_int_equal(smg_rewrite_graph(made, &g, &unused), SMG_OK);
         assert_int_equal(smg_compile_copy_outputs(g), SMG_OK);
         random_symbols(g, &r, symbols);
-        check_options o = {.target = targets[seed % SMG_COUNT_OF(targets)],
+        check_options o = {.target = targets[seed % targets_of(&f->programs)],
                            .tolerance = RANDOM_TOLERANCE,
                            .symbols = symbols,
                            .seed = seed};
@@ -385,7 +509,7 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(graph_files), cmocka_unit_test(rings),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(graph_files), cmocka_unit_test(rings), cmocka_unit_test(groups),
                                        cmocka_unit_test(random_graphs)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

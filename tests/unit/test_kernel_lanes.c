@@ -70,17 +70,6 @@ static void assert_agrees(const char *text, int64_t first, int64_t second) {
     bench_close(&b);
 }
 
-/* The text with the first `old` replaced; `old` must be there. Free it. */
-static char *changed(const char *text, const char *old, const char *now) {
-    const char *at = strstr(text, old);
-    size_t room = strlen(text) + strlen(now) + 1;
-    char *out = malloc(room);
-    assert_non_null(at);
-    assert_non_null(out);
-    (void)snprintf(out, room, "%.*s%s%s", (int)(at - text), text, now, at + strlen(old));
-    return out;
-}
-
 static void assert_told(const char *text, int64_t first, int64_t second, const char *sentence) {
     bench b;
     smg_karray arrays[MOST_BUFFERS];
@@ -96,7 +85,7 @@ static void assert_told(const char *text, int64_t first, int64_t second, const c
 /* The program is right, and wrong with the change. */
 static void assert_told_changed(const char *text, const char *old, const char *now, int64_t first, int64_t second,
                                 const char *sentence) {
-    char *wrong = changed(text, old, now);
+    char *wrong = bench_changed(text, old, now);
     assert_agrees(text, first, second);
     assert_told(wrong, first, second, sentence);
     free(wrong);
@@ -555,8 +544,9 @@ static void test_races(void **state) {
  * several subgroups count, and those that have read before a barrier of a subgroup. */
 static void test_scopes(void **state) {
     (void)state;
-    char *narrow = changed(chain, "  spill sa = t\n  stage sb walk [k, j] = div(1, load(1))\n  barrier\n",
-                           "  stage sb walk [k, j] = div(1, load(1))\n  barrier\n  spill sa = t\n  barrier subgroup\n");
+    char *narrow =
+        bench_changed(chain, "  spill sa = t\n  stage sb walk [k, j] = div(1, load(1))\n  barrier\n",
+                      "  stage sb walk [k, j] = div(1, load(1))\n  barrier\n  spill sa = t\n  barrier subgroup\n");
     assert_told_changed(narrow, "  barrier subgroup\n", "", 0, 0,
                         "kernel 'chain', instruction 5, workgroup 0: lane 0 reads element [0, 1] of 'sa', which lane 1 "
                         "wrote in instruction 4 without a subgroup barrier between");
@@ -589,7 +579,7 @@ static void test_slots(void **state) {
 /* A lane may read what it wrote itself without a barrier. */
 static void test_own_words(void **state) {
     (void)state;
-    char *wrong = changed(gather, "  barrier\n", "  stage rows walk [t, d] = mul(rows, 2)\n  barrier\n");
+    char *wrong = bench_changed(gather, "  barrier\n", "  stage rows walk [t, d] = mul(rows, 2)\n  barrier\n");
     bench b;
     smg_karray arrays[MOST_BUFFERS];
     bench_open(&b, wrong);
@@ -674,7 +664,7 @@ static void test_own_factors(void **state) {
         "kernel 'own', instruction 3, workgroup 0: lane 0 multiplies an element of 't' that it does not "
         "hold");
     bench b;
-    char *wrong = changed(own, in, elsewhere);
+    char *wrong = bench_changed(own, in, elsewhere);
     bench_open(&b, wrong);
     assert_int_equal(smg_kernel_verify(b.ctx, b.k), SMG_INTERNAL);
     assert_non_null(strstr(smg_context_error(b.ctx), "lies in other lanes than those that multiply it"));
@@ -685,9 +675,9 @@ static void test_own_factors(void **state) {
 /* Another order of registers in the same lanes is as good. */
 static void test_register_order(void **state) {
     (void)state;
-    char *text = changed(softmax, "layout 2 = [q] lanes *2 q*2 subgroups *4 repeat q*3",
-                         "layout 2 = [q, k] registers k*2:16 k*2 lanes k*4:2 subgroups k*2:8 q*2 repeat q*3");
-    char *other = changed(text, "e float register [q, k] layout 1", "e float register [q, k] layout 2");
+    char *text = bench_changed(softmax, "layout 2 = [q] lanes *2 q*2 subgroups *4 repeat q*3",
+                               "layout 2 = [q, k] registers k*2:16 k*2 lanes k*4:2 subgroups k*2:8 q*2 repeat q*3");
+    char *other = bench_changed(text, "e float register [q, k] layout 1", "e float register [q, k] layout 2");
     assert_agrees(other, 7, 100);
     free(other);
     free(text);

@@ -191,6 +191,58 @@ static void test_shape(void **state) {
     }
 }
 
+/* Does the number with this bit alone lie elsewhere than number 0, along any of the axes? */
+static bool bit_moves(const smg_layout *l, smg_layout_level level, int bit, const int *axes, int count) {
+    int64_t number[SMG_LAYOUT_LEVELS] = {0};
+    number[level] = (int64_t)1 << bit;
+    for (int i = 0; i < count; i++)
+        if (coordinate(l, axes[i], (place){number[0], number[1], number[2]}) != 0) return true;
+    return false;
+}
+
+/* Questions about several axes at once, and about levels together. */
+static void test_several_axes(void **state) {
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        smg_layout l = random_layout();
+        int axes[MOST_AXES], all[MOST_AXES], count = 0;
+        for (int a = 0; a < MOST_AXES; a++) {
+            all[a] = 3 + 2 * a;
+            if (draw(2) == 0) axes[count++] = all[a];
+        }
+        uint32_t on_axes = 0, replicas = 0;
+        for (int level = SMG_LAYOUT_LANE; level < SMG_LAYOUT_LEVELS; level++)
+            for (int i = 0; i < l.bits[level]; i++) {
+                uint32_t bit = 1u << (i + (level == SMG_LAYOUT_SUBGROUP ? l.bits[SMG_LAYOUT_LANE] : 0));
+                if (bit_moves(&l, (smg_layout_level)level, i, axes, count)) on_axes |= bit;
+                if (!bit_moves(&l, (smg_layout_level)level, i, all, MOST_AXES)) replicas |= bit;
+            }
+        assert_int_equal(smg_layout_local_mask(&l, axes, count), on_axes);
+        assert_int_equal(smg_layout_local_mask(&l, &(int){-1}, 1), replicas);
+        assert_int_equal(smg_layout_replicas(&l), replicas);
+        int64_t over = 0;
+        for (int64_t reg = 0; reg < smg_layout_registers(&l); reg++) {
+            bool again = false;
+            for (int64_t old = 0; old < reg && !again; old++) {
+                again = true;
+                for (int i = 0; i < count; i++)
+                    again = again && coordinate(&l, axes[i], (place){.reg = reg}) ==
+                                         coordinate(&l, axes[i], (place){.reg = old});
+            }
+            over += !again;
+        }
+        assert_int_equal(smg_layout_registers_over(&l, axes, count), over);
+        for (int64_t n = 0; n < places(&l); n++) {
+            place p = place_of(&l, n);
+            for (int a = 0; a < MOST_AXES; a++)
+                assert_int_equal(smg_layout_part(&l, all[a], SMG_LAYOUT_REGISTER, p.reg) +
+                                     smg_layout_part(&l, all[a], SMG_LAYOUT_LANE, p.lane) +
+                                     smg_layout_part(&l, all[a], SMG_LAYOUT_SUBGROUP, p.subgroup),
+                                 coordinate_by_definition(&l, all[a], p));
+        }
+    }
+}
+
 /* The same axes with their register bits, and sometimes all bits, in another order. */
 static smg_layout shuffled(const smg_layout *l, int levels) {
     smg_layout s = *l;
@@ -383,6 +435,45 @@ static bool runs(const smg_layout *l, int axis, int64_t run) {
     return true;
 }
 
+/* Has the lane of p the element whose coordinate along the axis is `at`, the others those of p? */
+static bool lane_has(const smg_layout *l, place p, int axis, int64_t at) {
+    for (int64_t reg = 0; reg < smg_layout_registers(l); reg++) {
+        place q = {reg, p.lane, p.subgroup};
+        bool same = coordinate(l, axis, q) == at;
+        for (int other = 3; other < 3 + 2 * MOST_AXES && same; other += 2)
+            same = other == axis || coordinate(l, other, q) == coordinate(l, other, p);
+        if (same) return true;
+    }
+    return false;
+}
+
+static bool has_run_by_definition(const smg_layout *l, int axis, int width) {
+    for (int64_t n = 0; n < places(l); n++) {
+        place p = place_of(l, n);
+        int64_t first = coordinate(l, axis, p) / width * width;
+        for (int i = 0; i < width; i++)
+            if (!lane_has(l, p, axis, first + i)) return false;
+    }
+    return true;
+}
+
+static void test_has_run(void **state) {
+    (void)state;
+    int yes = 0, no = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        smg_layout l = random_layout();
+        const smg_layout_axis *a = &l.axes[draw(l.axis_count)];
+        if (smg_layout_registers(&l) > 64) continue;
+        for (int width = 1; width <= 1 << a->bits; width *= 2) {
+            bool has = smg_layout_has_run(&l, a->axis, width);
+            assert_int_equal(has, has_run_by_definition(&l, a->axis, width));
+            yes += has && width > 1;
+            no += !has;
+        }
+    }
+    assert_true(yes > 50 && no > 50);
+}
+
 /* Elements 0 to count - 1 of the axis, all other coordinates 0, in registers [0, run). */
 static bool held_together(const smg_layout *l, int axis, int64_t run, int64_t count) {
     for (int64_t c = 0; c < count; c++) {
@@ -455,6 +546,30 @@ static void test_segments(void **state) {
     }
 }
 
+/* As many lanes at a time as could fill 32 banks of 4 bytes; as many turns as the bank with the most words has. */
+static int64_t turns_by_definition(const smg_layout *l, const smg_layout_access *access) {
+    static bool touched[MOST_SPAN];
+    int64_t lanes = smg_layout_numbers(l, SMG_LAYOUT_LANE), bytes = access->run * access->element_bytes;
+    int64_t together = bytes < 4 ? 32 : 128 / bytes, sum = 0, groups = 0;
+    for (int64_t from = 0; from < lanes; from += together, groups++) {
+        int64_t words[32] = {0}, worst = 1;
+        memset(touched, 0, sizeof touched);
+        for (int64_t lane = from; lane < lanes && lane < from + together; lane++) {
+            int64_t at = 0;
+            for (int i = 0; i < l->axis_count; i++)
+                at += access->strides[i] * coordinate(l, l->axes[i].axis, (place){.lane = lane});
+            for (int64_t byte = at * access->element_bytes; byte < at * access->element_bytes + bytes; byte++) {
+                words[byte / 4 % 32] += !touched[byte / 4];
+                touched[byte / 4] = true;
+            }
+        }
+        for (int bank = 0; bank < 32; bank++)
+            if (words[bank] > worst) worst = words[bank];
+        sum += worst;
+    }
+    return (sum + groups - 1) / groups;
+}
+
 static int64_t turns(int64_t lanes, int64_t step, int64_t run) {
     smg_layout l = smg_layout_one();
     smg_layout_add(&l, SMG_LAYOUT_LANE, 0, lanes);
@@ -475,6 +590,23 @@ static void test_banks(void **state) {
     assert_int_equal(turns(32, 36, 4), 1);
     assert_int_equal(turns(8, 16, 4), 4);
     assert_int_equal(turns(64, 1, 1), 1);
+    int worse = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        smg_layout l = smg_layout_one();
+        int64_t strides[2] = {draw(3) ? 1 << draw(6) : draw(40), draw(3) ? 1 << draw(6) : draw(40)};
+        for (int axis = 0; axis < 2; axis++) smg_layout_add(&l, SMG_LAYOUT_LANE, axis, 1);
+        for (int bits = draw(8); bits > 0; bits--) {
+            if (draw(4) == 0)
+                smg_layout_replicate(&l, SMG_LAYOUT_LANE, 2);
+            else
+                smg_layout_add(&l, SMG_LAYOUT_LANE, draw(2), 2);
+        }
+        smg_layout_access access = {.strides = strides, .run = 1 << draw(3), .element_bytes = draw(2) ? 4 : 2};
+        int64_t expected = turns_by_definition(&l, &access);
+        assert_int_equal(smg_layout_bank_turns(&l, &access), expected);
+        worse += expected > 1;
+    }
+    assert_true(worse > 50);
 }
 
 /* Digits and repeats say the same as bases. */
@@ -522,103 +654,80 @@ static void test_turn(void **state) {
     }
 }
 
-static void add_name(const void *user, int axis, smg_text *text) {
-    (void)user;
-    smg_text_addf(text, "i%d", axis);
-}
-
-static void test_text(void **state) {
-    (void)state;
-    smg_context *ctx = NULL;
-    smg_text text;
-    assert_int_equal(smg_context_create(NULL, &ctx), SMG_OK);
-    smg_text_init(&text, ctx);
+/* One axis of so many elements, its bits in any order over registers and lanes. */
+static smg_layout random_row(int axis, int bits) {
+    int order[SMG_LAYOUT_ORDER_BITS];
     smg_layout l = smg_layout_one();
-    smg_layout_add(&l, SMG_LAYOUT_REGISTER, 5, 4);
-    smg_layout_add(&l, SMG_LAYOUT_LANE, 5, 8);
-    smg_layout_add(&l, SMG_LAYOUT_LANE, 3, 2);
-    smg_layout_replicate(&l, SMG_LAYOUT_LANE, 2);
-    smg_layout_add(&l, SMG_LAYOUT_SUBGROUP, 3, 4);
-    smg_layout_add(&l, SMG_LAYOUT_REGISTER, 3, 2);
-    smg_layout_repeat(&l, 5, 12);
-    smg_layout_print(&l, add_name, NULL, &text);
-    assert_string_equal(text.data, "registers i5*4 i3*2:8 i5*4:32 lanes i5*8:4 i3*2 *2 subgroups i3*4:2 repeat i5*3");
-    smg_text_free(&text);
-    smg_context_destroy(ctx);
-}
-
-static int take_axis(void *user, const char **io_at, const char *end) {
-    (void)user;
-    if (end - *io_at < 2 || **io_at != 'i') return -1;
-    *io_at += 2;
-    return (*io_at)[-1] - '0';
-}
-
-/* All of it, and a layout that is valid. */
-static bool parse(const char *text, smg_layout *out_layout) {
-    const char *at = text, *end = text + strlen(text), *why;
-    *out_layout = smg_layout_one();
-    return smg_layout_read(&at, end, take_axis, NULL, out_layout) == NULL && at == end &&
-           smg_layout_valid(out_layout, &why);
-}
-
-static void test_parse(void **state) {
-    (void)state;
-    static const char *const good[] = {"", "registers i5*4 i3*2:8 i5*4:32 lanes i5*8:4 i3*8 *2 subgroups i3*4:16",
-                                       "lanes i1*2:2 *4 i1*2", "registers *4",
-                                       "registers i5*4 lanes i3*2 repeat i5*3 i3*5"};
-    static const char *const bad[] = {"i3*4",
-                                      "registers i3",
-                                      "registers i3*3",
-                                      "lanes x*4",
-                                      "registers *4:2",
-                                      "registers i3*4:3",
-                                      "registers i3*2 i3*2",
-                                      "registers i3*2:2",
-                                      "lanes i3*-2",
-                                      "lanes i3*2x",
-                                      "lanes i3*9999999999",
-                                      "lanes lanes i3*2",
-                                      "lanes i3*2:",
-                                      "registers i3*",
-                                      "lanes i1*2 registers i3*2",
-                                      "lanes i1*2 repeat i3*3",
-                                      "lanes i1*2 repeat i1*2",
-                                      "lanes i1*2 repeat *3",
-                                      "lanes i1*2 repeat i1*9999999",
-                                      "lanes i1*2,i3*2"};
-    smg_context *ctx = NULL;
-    smg_text text;
-    smg_layout l;
-    assert_int_equal(smg_context_create(NULL, &ctx), SMG_OK);
-    for (size_t i = 0; i < SMG_COUNT_OF(good); i++) {
-        smg_text_init(&text, ctx);
-        assert_true(parse(good[i], &l));
-        smg_layout_print(&l, add_name, NULL, &text);
-        assert_string_equal(smg_text_cstr(&text), good[i]);
-        smg_text_free(&text);
+    for (int i = 0; i < bits; i++) {
+        int at = draw(i + 1);
+        order[i] = order[at];
+        order[at] = i;
     }
-    for (size_t i = 0; i < SMG_COUNT_OF(bad); i++) assert_false(parse(bad[i], &l));
-    smg_context_destroy(ctx);
+    for (int i = 0; i < bits; i++) {
+        smg_layout_level level = draw(2) ? SMG_LAYOUT_REGISTER : SMG_LAYOUT_LANE;
+        smg_layout_set(&l, level, l.bits[level], (smg_basis){(int8_t)axis, (int8_t)order[i]});
+    }
+    return l;
+}
+
+/* Element c of block n in the other order. */
+static int64_t in_order(const smg_layout_order *o, int bits, int both, int64_t c, int64_t n) {
+    int64_t at = n << both;
+    for (int i = 0; i < bits; i++) at += (c >> i & 1) << o->bit[i];
+    return at;
+}
+
+/* Of blocks behind each other in registers each lane has whole runs, by either layout, and no two elements meet. */
+static void check_runs_of(const smg_layout *l, int axis, const smg_layout_order *o, int bits, int both, int width) {
+    int64_t blocks = INT64_C(1) << (o->run - bits), total = blocks << bits;
+    static bool any[MOST_SPAN];
+    memset(any, 0, sizeof any);
+    for (int64_t lane = 0; lane < smg_layout_numbers(l, SMG_LAYOUT_LANE); lane++) {
+        static bool held[MOST_SPAN];
+        memset(held, 0, sizeof held);
+        for (int64_t reg = 0; reg < smg_layout_registers(l); reg++)
+            for (int64_t n = 0; n < blocks; n++) {
+                int64_t at = in_order(o, bits, both, coordinate(l, axis, (place){reg, lane, 0}), n);
+                assert_in_range(at, 0, total - 1);
+                assert_false(any[at]);
+                any[at] = held[at] = true;
+            }
+        for (int64_t first = 0; first < total; first += width)
+            for (int i = 1; i < width; i++) assert_int_equal(held[first + i], held[first]);
+    }
+    for (int64_t at = 0; at < total; at++) assert_true(any[at]);
+}
+
+static void test_in_runs(void **state) {
+    (void)state;
+    int alone = 0, with_blocks = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        int bits = 1 + draw(5), both = 0, width = 1 << draw(4);
+        smg_layout a = random_row(3, bits), b = random_row(5, bits);
+        for (int i = 0; i < bits; i++) {
+            int64_t by = INT64_C(1) << i; /* another element of the same lane, by both */
+            both += lane_has(&a, (place){0}, 3, coordinate(&a, 3, (place){0}) ^ by) &&
+                    lane_has(&b, (place){0}, 5, coordinate(&b, 5, (place){0}) ^ by);
+        }
+        smg_layout_order o = smg_layout_in_runs(&a, 3, &b, 5, width);
+        check_runs_of(&a, 3, &o, bits, both, width);
+        check_runs_of(&b, 5, &o, bits, both, width);
+        alone += width > 1 && o.run == bits;
+        with_blocks += o.run > bits;
+    }
+    assert_true(alone > 50 && with_blocks > 50);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_coordinates),
-        cmocka_unit_test(test_valid_covers_once),
-        cmocka_unit_test(test_invalid),
-        cmocka_unit_test(test_shape),
-        cmocka_unit_test(test_keep_and_beside),
-        cmocka_unit_test(test_picks),
-        cmocka_unit_test(test_conversion),
-        cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_segments),
-        cmocka_unit_test(test_banks),
-        cmocka_unit_test(test_digits),
-        cmocka_unit_test(test_turn),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_coordinates),  cmocka_unit_test(test_valid_covers_once),
+        cmocka_unit_test(test_invalid),      cmocka_unit_test(test_shape),
+        cmocka_unit_test(test_several_axes), cmocka_unit_test(test_keep_and_beside),
+        cmocka_unit_test(test_picks),        cmocka_unit_test(test_conversion),
+        cmocka_unit_test(test_runs),         cmocka_unit_test(test_has_run),
+        cmocka_unit_test(test_groups),       cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_banks),        cmocka_unit_test(test_digits),
+        cmocka_unit_test(test_turn),         cmocka_unit_test(test_in_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,7 +180,7 @@ static void measured(void **state) {
     compile(f, (smg_compile_options){.measured = &tuning, .report = true, .search = true});
     const smg_price *price = &f->c->plan->steps.items[0].price;
     char shares[64];
-    snprintf(shares, sizeof(shares), "      20.00 %6.1f%% %6.1f%%\n",
+    snprintf(shares, sizeof(shares), "      20.00 %6.1f%% %6.1f%%      20.00   1.00\n",
              100 * price->bytes / 20e-6 / f->c->target.bandwidth, 100 * price->flops / 20e-6 / f->c->target.fma_rate);
     assert_int_equal(smg_compile_report(f->c, &f->text), SMG_OK);
     assert_non_null(strstr(smg_text_cstr(&f->text), shares));
@@ -191,6 +191,41 @@ static void measured(void **state) {
     char line[64];
     snprintf(line, sizeof(line), "      20.00  %016llx taken", (unsigned long long)one.schedule);
     assert_non_null(strstr(smg_text_cstr(&f->text), line));
+}
+
+/* Operations that were measured as kernels of their own: what they took stands beside the kernel that has them all. */
+static void measured_apart(void **state) {
+    fixture *f = *state;
+    smg_measured all[16];
+    smg_tuning tuning = {.items = all};
+    load(f, "tests/graphs/linear_residual_layernorm.smg", (smg_compile_options){.unfused = true});
+    assert_int_equal(f->c->plan->steps.count, 14);
+    for (int i = 0; i < 14; i++) {
+        const smg_choice *choice = &f->c->plan->steps.items[i].choice;
+        bool known = false; /* two multiply one column by a number */
+        for (int k = 0; k < tuning.count; k++) known = known || all[k].at == choice->at;
+        if (!known) all[tuning.count++] = (smg_measured){choice->at, choice->schedule, 10e-6, 10e-6};
+    }
+    assert_int_equal(tuning.count, 13);
+    smg_compilation_destroy(f->c);
+    compile(f, (smg_compile_options){0});
+    const smg_choice *fused = &f->c->plan->steps.items[1].choice;
+    all[tuning.count++] = (smg_measured){fused->at, fused->schedule, 20e-6, 20e-6};
+    const uint64_t last = all[12].at;
+    smg_tuning_sort(&tuning);
+    smg_compilation_destroy(f->c);
+    compile(f, (smg_compile_options){.measured = &tuning, .report = true});
+    assert_true(fabs(f->c->plan->steps.items[1].apart.measured - 13 * 10e-6) < 1e-9);
+    assert_int_equal(smg_compile_report(f->c, &f->text), SMG_OK);
+    assert_non_null(strstr(smg_text_cstr(&f->text), "%     130.00   6.50\n"));
+    assert_int_equal(smg_compile_report_json(f->c, &f->text), SMG_OK);
+    assert_non_null(strstr(smg_text_cstr(&f->text), ", \"measured_apart_seconds\": 0.00013, "));
+    for (int i = 0; i < tuning.count; i++)
+        if (all[i].at == last) all[i].schedule++; /* of another schedule than the one that the price has */
+    smg_compilation_destroy(f->c);
+    compile(f, (smg_compile_options){.measured = &tuning, .report = true});
+    assert_true(f->c->plan->steps.items[1].apart.measured == 0);
+    assert_non_null(f->c->plan->steps.items[1].measured);
 }
 
 /* ---- the Space-Mapping Graph ---------------------------------------------------------------------- */
@@ -246,6 +281,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(layers, setup, teardown),
         cmocka_unit_test_setup_teardown(searches, setup, teardown),
         cmocka_unit_test_setup_teardown(measured, setup, teardown),
+        cmocka_unit_test_setup_teardown(measured_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(mappings_of_attention, setup, teardown),
         cmocka_unit_test_setup_teardown(where_it_was_cut, setup, teardown),
     };

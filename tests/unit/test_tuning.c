@@ -152,6 +152,29 @@ static smg_status read_body(fixture *f, const smg_target *target, const char *wh
     return read_bytes(f, target, text, strlen(text));
 }
 
+/* Of the same device, by other sources: schedules have other numbers there. */
+static void test_another_version(void **state) {
+    fixture *f = *state;
+    smg_target target = device_target(f);
+    smg_tuning back;
+    char *text = NULL;
+    size_t size = 0;
+    const char *path = write_rows(f, &target, path_of(f, "own.tuning"));
+    assert_int_equal(smg_file_read(f->ctx, path, &text, &size), SMG_OK);
+    const char *body = strchr(text, '\n') + 1, *line = strstr(body, "smg = ");
+    assert_non_null(line);
+    const char *digit = strchr(line, '\n') - 1;
+    const char *other =
+        smg_arena_format(f->arena, "%.*s%c%s", (int)(digit - body), body, *digit == '0' ? '1' : '0', digit + 1);
+    const char *whole = smg_arena_format(f->arena, "smg tuning 1 %016llx\n%s",
+                                         (unsigned long long)smg_hash_text(SMG_HASH_SEED, other), other);
+    assert_int_equal(smg_file_write_atomic(f->ctx, path, whole, strlen(whole)), SMG_OK);
+    assert_int_equal(read_rows(f, &target, path, &back), SMG_OK);
+    assert_int_equal(back.count, 0);
+    assert_int_equal(f->ignored, 1);
+    smg_free(f->ctx, text, size + 1);
+}
+
 static void test_broken(void **state) {
     fixture *f = *state;
     smg_target target = device_target(f);
@@ -261,6 +284,31 @@ static void test_plan_takes_what_was_measured(void **state) {
     smg_graph_destroy(g);
 }
 
+/* Another model, of other names, that has these operations among others. */
+static void test_other_models_take_it(void **state) {
+    static const char other[] = "graph other\ndim m max 4096\nu = input f32[m, 256]\nk = input f32[m, 64]\n"
+                                "top = reduce_max(k) axis=0 keep\nv = sub(k, top)\n"
+                                "a = constant f32[256, 256] random seed=7\nb = constant f32[256] random seed=8\n"
+                                "d = contract(u, a) \"ni,io->no\"\ne = add(d, b)\ng = relu(e)\n"
+                                "s = reduce_max(g) axis=1\noutput z = g\noutput s = s\noutput v = v\n";
+    fixture *f = *state;
+    smg_graph *g = parse(f, model), *o = parse(f, other);
+    const smg_plan *by_price = plan(f, g, (smg_plan_options){.rivals = 2});
+    smg_measured all[8];
+    int found = 0, count = by_price->steps.count;
+    assert_in_range(count, 1, 8);
+    for (int i = 0; i < count; i++) {
+        const smg_pstep *step = &by_price->steps.items[i];
+        assert_true(step->rivals.count > 0);
+        all[i] = (smg_measured){step->choice.at, step->rivals.items[0].choice.schedule, 1e-6, 2e-6};
+    }
+    const smg_plan *tuned = plan(f, o, (smg_plan_options){.measured = all, .measured_count = count});
+    for (int i = 0; i < tuned->steps.count; i++) found += tuned->steps.items[i].measured != NULL;
+    assert_true(tuned->steps.count > count && found > 0);
+    smg_graph_destroy(g);
+    smg_graph_destroy(o);
+}
+
 static void test_plan_takes_measured_cuts(void **state) {
     static const char pair[] = "graph pair\ndim n max 4096\nx = input f32[n, 256]\n"
                                "w = constant f32[256, 256] random seed=1\nc = constant f32[256] random seed=2\n"
@@ -298,7 +346,7 @@ static void test_plan_takes_measured_wholes(void **state) {
 
 /* ---- on the device -------------------------------------------------------------------------------- */
 
-static void open_tuned(fixture *f, smg_source *source, const char *tuning, smg_tensor *input, int expected) {
+static smg_target open_tuned(fixture *f, smg_source *source, const char *tuning, smg_tensor *input, int expected) {
     smg_model *m = NULL;
     const smg_dim size = {"n", 512};
     const smg_model_desc desc = {
@@ -315,7 +363,31 @@ static void open_tuned(fixture *f, smg_source *source, const char *tuning, smg_t
                                        f->arena, &check),
                      SMG_OK);
     assert_true(check.pass);
+    const smg_target target = c->target;
     smg_model_close(m);
+    return target;
+}
+
+/* Operations are measured as kernels of their own, too. Where an earlier run knows the fastest of several schedules of
+ * one, that stays. */
+static void check_apart(fixture *f, smg_source *source, const smg_target *target, const smg_model_desc *desc,
+                        smg_tune_options options) {
+    smg_tuning before, after;
+    smg_tuned tuned;
+    int kept = 0;
+    options.path = path_of(f, "apart.tuning");
+    if (smg_compile_tune(f->ctx, source, desc, &options, f->arena, &tuned) != SMG_OK)
+        fail_msg("%s", smg_context_error(f->ctx));
+    if (tuned.path == NULL) return; /* nothing is kept where a busy machine made it slower */
+    assert_int_equal(smg_tuning_read(f->ctx, target, options.path, f->arena, &before), SMG_OK);
+    assert_true(before.count > tuned.kernel_count);
+    for (int i = 0; i < before.count; i++) before.items[i].schedule = 7;
+    assert_int_equal(smg_tuning_write(f->ctx, target, options.path, &before, f->arena, &options.path), SMG_OK);
+    if (smg_compile_tune(f->ctx, source, desc, &options, f->arena, &tuned) != SMG_OK)
+        fail_msg("%s", smg_context_error(f->ctx));
+    assert_int_equal(smg_tuning_read(f->ctx, target, options.path, f->arena, &after), SMG_OK);
+    for (int i = 0; i < after.count; i++) kept += after.items[i].schedule == 7;
+    assert_true(kept > 0 && after.count >= before.count);
 }
 
 static void test_device(void **state) {
@@ -342,9 +414,11 @@ static void test_device(void **state) {
     }
     assert_int_equal(tuned.failed, 0);
     assert_true(tuned.tuned > 0 && tuned.untuned > 0);
-    open_tuned(f, &source, "", &input, 0); /* nothing was kept where a busy machine made it slower */
+    const smg_target target =
+        open_tuned(f, &source, "", &input, 0); /* nothing was kept where a busy machine made it slower */
     open_tuned(f, &source, NULL, &input, tuned.path != NULL ? -1 : 0);
     if (tuned.path != NULL) open_tuned(f, &source, tuned.path, &input, -1);
+    check_apart(f, &source, &target, &desc, options);
     smg_graph_destroy(source.graph);
 }
 
@@ -390,6 +464,13 @@ static void test_public(void **state) {
         if (reached) assert_true(tuned->stopped && tuned->tuned == 0);
         if (ends[i] == NULL) assert_true(!tuned->stopped && tuned->kernel_count > 0);
         if (i == 1) assert_true(tuned->kernel_count == 0 && tuned->path == NULL); /* nothing was found out */
+        if (i == 4 && tuned->stopped) { /* what was confirmed in turns by then is kept */
+            char *text = NULL;
+            size_t size = 0;
+            assert_int_equal(smg_file_read(f->ctx, path, &text, &size), SMG_OK);
+            assert_non_null(strstr(text, "\nkernel "));
+            smg_free(f->ctx, text, size + 1);
+        }
         assert_true(smg_file_exists(path) == (tuned->path != NULL));
         smg_tuned_destroy(tuned);
     }
@@ -416,8 +497,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_device, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_another_version, setup, teardown),
         cmocka_unit_test_setup_teardown(test_broken, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plan_takes_what_was_measured, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_other_models_take_it, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plan_takes_measured_cuts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plan_takes_measured_wholes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_device, setup, teardown),
