@@ -1,6 +1,6 @@
 /* Merging staged loops. Two products that walk the same contraction axis one after the other, with nothing but a start
  * value between them, share one loop: an operand that both stage is staged once, and the barriers of
- * one serve the other. */
+ * one serve the other. Products in turn in the loop of a pass stage what is the same for them once, too. */
 #include "lower/lower_internal.h"
 
 typedef struct staged_loop {
@@ -97,6 +97,38 @@ static smg_status merge_pair(lowering *l, const staged_loop *x, const staged_loo
     return SMG_OK;
 }
 
+/* Products go on reading the tile of the stage that stays. */
+static void read_twin(smg_kernel *k, int from, int to, int tile, int twin) {
+    for (int i = from; i < to; i++) {
+        smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_MMA) continue;
+        if (in->a == tile) in->a = twin;
+        if (in->b == tile) in->b = twin;
+    }
+}
+
+/* The stage of the straight stretch, in front of the one at `at`, that has filled a tile with the same; -1. */
+static int twin_of(const lowering *l, const lower_stretch *stretch, int at) {
+    const smg_instr *code = l->k->code.items;
+    if (code[at].kind != SMG_I_STAGE || lower_reads_tiles(l->k, code[at].expr)) return -1;
+    for (int i = at - 1; i >= stretch->from && code[i].kind != SMG_I_LOOP && code[i].kind != SMG_I_END; i--)
+        if (same_stage(l, &code[i], &code[at])) return i;
+    return -1;
+}
+
+static void stage_once(lowering *l, lower_stretch *stretch) {
+    smg_kernel *k = l->k;
+    for (int i = stretch->from; i < stretch->to; i++) {
+        int twin = twin_of(l, stretch, i);
+        if (twin < 0) continue;
+        read_twin(k, i, k->code.count, k->code.items[i].dst, k->code.items[twin].dst);
+        memmove(&k->code.items[i], &k->code.items[i + 1], (size_t)(k->code.count - 1 - i) * sizeof(smg_instr));
+        k->code.count--;
+        stretch->to--;
+        i--;
+    }
+}
+
 static smg_status merge_stretch(lowering *l, lower_stretch *stretch) {
     for (int i = stretch->from; i < stretch->to; i++) {
         staged_loop x, y;
@@ -114,6 +146,9 @@ static smg_status merge_stretch(lowering *l, lower_stretch *stretch) {
 }
 
 smg_status lower_merge(lowering *l) {
-    for (lower_stretch s = LOWER_NO_STRETCH; lower_next_stretch(l, &s);) SMG_TRY(merge_stretch(l, &s));
+    for (lower_stretch s = LOWER_NO_STRETCH; lower_next_stretch(l, &s);) {
+        SMG_TRY(merge_stretch(l, &s));
+        stage_once(l, &s);
+    }
     return SMG_OK;
 }

@@ -1,10 +1,11 @@
 /* Sharing. Every instruction so far evaluates its whole expression. What several of them need (a row that
  * is read for its mean, its variance and its result; an exponential that is summed and multiplied) becomes a
  * register tile before its first use; what has no columns but stands in an expression with columns
- * is evaluated once a row. */
+ * is evaluated once a row, and what takes long and has some of the columns (the angles of all heads) once for these. */
 #include "lower/lower_internal.h"
 
-#define SHARE_COST 4.0 /* multiply-adds from which keeping beats recomputing */
+#define SHARE_COST 4.0  /* multiply-adds from which keeping beats recomputing */
+#define COLUMN_COST 8.0 /* the same of what is one of many elements of a lane */
 
 typedef struct candidate {
     smg_expr expr;
@@ -21,6 +22,7 @@ typedef struct sharing {
     bool *mark;
     bool *wide;            /* some using instruction has columns */
     smg_axis_set *columns; /* of the using instructions; ~0 when they differ */
+    smg_axis_set *common;  /* columns that all of them have */
 } sharing;
 
 static bool shares(const smg_instr *i) {
@@ -42,10 +44,11 @@ static void visit(sharing *s, smg_expr e, int at, smg_axis_set columns) {
     s->mark[e] = true;
     if (s->uses[e] == 0) {
         s->first[e] = at;
-        s->columns[e] = columns;
+        s->columns[e] = s->common[e] = columns;
     } else if (s->columns[e] != columns) {
         s->columns[e] = ~(smg_axis_set)0;
     }
+    s->common[e] &= columns;
     s->uses[e]++;
     s->last[e] = at;
     s->wide[e] = s->wide[e] || columns != 0;
@@ -68,8 +71,9 @@ static smg_status count_uses(sharing *s) {
     s->mark = SMG_ARENA_ARRAY(l->arena, bool, n);
     s->wide = SMG_ARENA_ARRAY(l->arena, bool, n);
     s->columns = SMG_ARENA_ARRAY(l->arena, smg_axis_set, n);
+    s->common = SMG_ARENA_ARRAY(l->arena, smg_axis_set, n);
     if (s->uses == NULL || s->first == NULL || s->last == NULL || s->mark == NULL || s->wide == NULL ||
-        s->columns == NULL) {
+        s->columns == NULL || s->common == NULL) {
         return SMG_MEMORY;
     }
     for (int i = s->stretch->from; i < s->stretch->to; i++) {
@@ -117,13 +121,22 @@ static bool groups(const sharing *s, smg_expr e) {
     return s->l->s->groups && is_load(s->l, e) && s->l->k->code.items[s->first[e]].kind == SMG_I_REDUCE;
 }
 
+/* Does it take long, and have some of the columns of all who need it, not all? */
+static bool lacks_columns(const sharing *s, smg_expr e, smg_axis_set columns) {
+    int axes[SMG_TILE_AXES], count;
+    bool fewer = columns != s->columns[e] && (columns & ~s->common[e]) == 0;
+    return fewer && smg_expr_cost(s->l->k->exprs, e) >= COLUMN_COST &&
+           lower_tile_axes(s->l, lower_expr_axes(s->l, e), SMG_TILE_AXES, axes, &count);
+}
+
 static bool usable(const sharing *s, smg_expr e) {
     const lowering *l = s->l;
     if (s->uses[e] == 0 || !worth(l, e)) return false;
     smg_axis_set columns = lower_columns(l, lower_expr_axes(l, e));
     bool row_only = columns == 0 && s->wide[e] && smg_expr_cost(l->k->exprs, e) >= SHARE_COST;
-    if (s->uses[e] < 2 && !row_only && !groups(s, e)) return false;
-    if (columns != 0 && columns != s->columns[e]) return false;
+    bool fewer = lacks_columns(s, e, columns);
+    if (s->uses[e] < 2 && !row_only && !fewer && !groups(s, e)) return false;
+    if (columns != 0 && columns != s->columns[e] && !fewer) return false;
     writes w = {.l = l, .from = s->first[e], .to = s->last[e], .stable = true};
     smg_kernel_leaves(l->k, e, check_writes, &w);
     return w.stable;

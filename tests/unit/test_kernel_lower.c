@@ -223,6 +223,77 @@ static void a_sum_of_products_has_one_tile(void **state) {
     finish(&f);
 }
 
+/* ---- what products and results have in common --------------------------------------------------------- */
+
+/* Two products of a norm's rows, each turned by what all of its heads share. */
+static const char of_heads[] = "graph g\ndim rows max 4096\nx = input f32[rows, 64]\nt = input f32[rows, 8]\n"
+                               "wq = constant f32[64, 32] random seed=1\nwk = constant f32[64, 16] random seed=2\n"
+                               "x2 = square(x)\ntotal = sum(x2) axis=1 keep\nroot = rsqrt(total)\nn = mul(x, root)\n"
+                               "q0 = contract(n, wq) \"ri,io->ro\"\nq1 = reshape(q0) : f32[rows, 4, 8]\n"
+                               "k0 = contract(n, wk) \"ri,io->ro\"\nk1 = reshape(k0) : f32[rows, 2, 8]\n"
+                               "c0 = cos(t)\nc = reshape(c0) : f32[rows, 1, 8]\nq = mul(q1, c)\nk = mul(k1, c)\n"
+                               "output q = q\noutput k = k\n";
+
+/* Products in turn read one tile, which is filled once a step, by whatever way. */
+static void what_products_share_is_staged_once(void **state) {
+    (void)state;
+    for (size_t t = 0; t < SMG_COUNT_OF(targets); t++) {
+        fixture f;
+        int pairs = 0;
+        start(&f, NULL, of_heads, targets[t]);
+        for (int s = 0; s < f.schedules.items.count; s++) {
+            smg_kernel *k = lower(&f, s);
+            for (int i = 0, last = -1; k != NULL && i < k->code.count; i++) {
+                const smg_instr *in = &k->code.items[i];
+                bool staged = in->kind == SMG_I_MMA && k->tiles.items[in->a].residence == SMG_SHARED;
+                if (!staged || smg_kernel_loop_around(k, i) < 0) continue;
+                bool beside = last >= 0 && smg_kernel_loop_around(k, last) == smg_kernel_loop_around(k, i);
+                if (beside) assert_int_equal(k->code.items[last].a, in->a);
+                pairs += beside;
+                last = i;
+            }
+        }
+        assert_true(pairs > 0);
+        finish(&f);
+    }
+}
+
+static bool has_prim(const smg_exprs *pool, smg_expr expr, smg_prim prim) {
+    if (expr == SMG_EXPR_NONE) return false;
+    smg_expr_node n = *smg_expr_get(pool, expr);
+    bool found = n.prim == prim;
+    for (int i = 0; i < smg_prim_arity(n.prim); i++) found = found || has_prim(pool, n.arg[i], prim);
+    return found;
+}
+
+/* The angles of all heads are no heads' own: a tile without their axes has them, once for each stretch of the program. */
+static void what_heads_share_is_computed_once(void **state) {
+    (void)state;
+    fixture f;
+    int kernels = 0;
+    start(&f, NULL, of_heads, "h200");
+    for (int s = 0; s < f.schedules.items.count; s++) {
+        smg_kernel *k = lower(&f, s);
+        int angles = 0;
+        for (int i = 0; k != NULL && i < k->code.count; i++) {
+            const smg_instr *in = &k->code.items[i];
+            if (!has_prim(k->exprs, in->expr, SMG_PRIM_COS)) continue;
+            assert_int_equal(in->kind, SMG_I_SET);
+            const smg_tile *t = &k->tiles.items[in->dst];
+            for (int n = 0; n < t->axis_count; n++) {
+                int64_t extent = 0;
+                bool fixed = smg_size_is_const(k->sizes, k->axes.items[t->axis[n]].extent, &extent);
+                assert_true(!fixed || extent == 8);
+            }
+            angles++;
+        }
+        assert_in_range(angles, k != NULL, 2);
+        kernels += angles == 1;
+    }
+    assert_true(kernels > 0);
+    finish(&f);
+}
+
 /* ---- loads ----------------------------------------------------------------------------------------- */
 
 /* The first SET that is a load of the access's buffer, in front of the instruction; -1. */
@@ -668,6 +739,8 @@ int main(void) {
         cmocka_unit_test(slices_run_along_memory),
         cmocka_unit_test(slots_save_a_barrier),
         cmocka_unit_test(a_sum_of_products_has_one_tile),
+        cmocka_unit_test(what_products_share_is_staged_once),
+        cmocka_unit_test(what_heads_share_is_computed_once),
         cmocka_unit_test(what_is_added_is_loaded_ahead),
         cmocka_unit_test(a_chain_reuses_memory),
         cmocka_unit_test(columns_lie_last_for_runs_of_columns),
