@@ -139,6 +139,19 @@ float smg_at_most(float x, float literal)
     return x > literal ? literal : x;
 }
 
+//@ smg_int
+// Towards 0; what is too large becomes the nearest there is, NaN 0. By its bits, for drivers whose own conversion takes
+// two branches for each lane.
+int smg_int(float x)
+{
+    uint bits = floatBitsToUint(x), sign = bits >> 31, digits = (bits & 0x7fffffu) | 0x800000u;
+    int left = int((bits >> 23) & 0xffu) - 150;
+    uint size = mix(digits << (left & 7), digits >> min(-left, 31), left < 0);
+    size = mix(size, 0x7fffffffu + sign, left > 7);
+    size = mix(size, 0u, (bits & 0x7fffffffu) > 0x7f800000u);
+    return int((size ^ (0u - sign)) + sign);
+}
+
 //@ smg_isnan
 // By bits: drivers may assume that isnan() is false.
 bool smg_isnan(float x)

@@ -3,7 +3,19 @@
  * element. */
 #include "glsl_private.h"
 
+/* May an index of what the instruction reads or writes be bad? */
+static bool may_be_bad(const glsl_writer *w, const glsl_iter *it) {
+    bool any = false;
+    for (int a = 0; a < w->k->accesses.count; a++)
+        any = any || (it->access_used[a] && smg_access_reports(w->k, &w->k->accesses.items[a]));
+    return any;
+}
+
 void glsl_hoist(glsl_writer *w, glsl_iter *it) {
+    if (may_be_bad(w, it)) {
+        GLSL_LINE(w, "bool bad = false;");
+        GLSL_LINE(w, "int bad_index = 0, bad_limit = 0;");
+    }
     for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++) {
         if (!it->access_used[a]) continue;
         const smg_access *access = &w->k->accesses.items[a];
@@ -16,6 +28,14 @@ void glsl_hoist(glsl_writer *w, glsl_iter *it) {
         }
         it->start[a] = it->address[a];
     }
+}
+
+/* Once for all elements: a report is a branch, in front of which no driver moves a load, and where lanes are the elements
+ * of a vector register it is eight of them, one for each lane, whose compiler takes long over as many. */
+void glsl_report(glsl_writer *w, const glsl_iter *it) {
+    if (!may_be_bad(w, it)) return;
+    GLSL_LINE(w, "if (bad) smg_report(bad_index, bad_limit);");
+    w->uses[GLSL_USE_DIAGNOSTICS] = true;
 }
 
 void glsl_hoist_direct(glsl_writer *w, glsl_iter *it, int a) {

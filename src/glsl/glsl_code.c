@@ -29,6 +29,7 @@ static void write_set(glsl_writer *w, const smg_instr *instr) {
         glsl_set_inner(w, &it, instr);
     }
     glsl_outer_close(w, &it);
+    glsl_report(w, &it);
     glsl_close(w);
 }
 

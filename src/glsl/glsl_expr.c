@@ -46,16 +46,14 @@ static bool may_be_absent(const smg_exprs *pool, smg_expr expr) {
     return may_be_absent(pool, n.arg[1]) || may_be_absent(pool, n.arg[2]);
 }
 
-/* What the index adds to the address, clamped. *out_report: the line that reports it where it is bad; NULL: none has
- * to. Where it may be absent, *out_present is the condition that it is not: of a load; what is stored has its place. */
-static const char *index_part(glsl_writer *w, glsl_iter *it, int a, const char *valid, const char **out_report,
-                              const char **out_present) {
+/* What the index adds to the address, clamped; where it is bad, it is noted. Where it may be absent, *out_present is the
+ * condition that it is not: of a load; what is stored has its place. */
+static const char *index_part(glsl_writer *w, glsl_iter *it, int a, const char *valid, const char **out_present) {
     const smg_access *access = &w->k->accesses.items[a];
     const char *limit = glsl_size(w, access->index_limit), *text = glsl_expr_text(w, it, access->index);
     int number = w->serial++;
     GLSL_LINE(w, "int x%d = %s;", number, text);
     text = GLSL_STRING(w, "x%d", number);
-    *out_report = NULL;
     if (out_present != NULL && may_be_absent(w->k->exprs, access->index)) {
         GLSL_LINE(w, "bool on%d = %s != %d;", number, text, SMG_INDEX_ABSENT);
         *out_present = GLSL_STRING(w, "on%d", number);
@@ -66,47 +64,43 @@ static const char *index_part(glsl_writer *w, glsl_iter *it, int a, const char *
         bool bounded = !smg_size_is_const(w->k->sizes, access->index_limit, &most) || most < SMG_SIZE_UNBOUNDED;
         const char *bad =
             bounded ? GLSL_STRING(w, "(%s < 0 || %s >= %s)", text, text, limit) : GLSL_STRING(w, "(%s < 0)", text);
-        *out_report = GLSL_STRING(w, "if (%s) smg_report(%s, %s);", glsl_both(w, valid, bad), text, limit);
+        glsl_open(w, GLSL_STRING(w, "if (%s)", glsl_both(w, valid, bad)));
+        GLSL_LINE(w, "bad = true;");
+        GLSL_LINE(w, "bad_index = %s;", text);
+        GLSL_LINE(w, "bad_limit = %s;", limit);
+        glsl_close(w);
         text = GLSL_STRING(w, "clamp(%s, 0, %s - 1)", text, limit);
-        w->uses[GLSL_USE_DIAGNOSTICS] = true;
     }
     return glsl_times(w, text, access->index_stride);
 }
 
-/* An index is taken out of a loop over columns that it does not hang on. Returns what reports it; NULL. */
-static const char *hoist_index(glsl_writer *w, glsl_iter *it, int a) {
+/* An index is taken out of a loop over columns that it does not hang on. */
+static void hoist_index(glsl_writer *w, glsl_iter *it, int a) {
     const smg_access *access = &w->k->accesses.items[a];
-    const char *report;
     bool moves = access->index == SMG_EXPR_NONE || w->k->buffers.items[access->buffer].written;
     for (int n = 0; n < it->inner_count; n++) moves = moves || smg_access_index_moves(w->k, access, it->inner_axes[n]);
-    if (moves) return NULL;
+    if (moves) return;
     const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
-    const char *part = index_part(w, it, a, valid, &report, &it->present[a]);
+    const char *part = index_part(w, it, a, valid, &it->present[a]);
     GLSL_LINE(w, "int i%d = %s;", a, glsl_plus(w, it->address[a], part));
     it->address[a] = GLSL_STRING(w, "i%d", a);
     it->indexed[a] = true;
-    return report;
 }
 
-/* A report is a branch, and no driver moves a load in front of that: all indices are loaded first. */
 void glsl_hoist_outer(glsl_writer *w, glsl_iter *it) {
-    const char **report = glsl_zeroed(w, w->k->accesses.count, sizeof(char *));
     for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++)
         if (it->access_used[a]) glsl_hoist_direct(w, it, a);
     for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++)
-        if (it->access_used[a]) report[a] = hoist_index(w, it, a);
-    for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++)
-        if (report[a] != NULL) GLSL_LINE(w, "%s", report[a]);
+        if (it->access_used[a]) hoist_index(w, it, a);
 }
 
 const char *glsl_indexed_address(glsl_writer *w, glsl_iter *it, int a, const char **io_valid) {
     const smg_access *access = &w->k->accesses.items[a];
     if (access->index == SMG_EXPR_NONE) return glsl_address(w, it, a);
-    const char *address = glsl_direct_address(w, it, a), *present = it->present[a], *report = NULL;
+    const char *address = glsl_direct_address(w, it, a), *present = it->present[a];
     const char *valid = io_valid != NULL ? *io_valid : NULL;
     if (!it->indexed[a])
-        address = glsl_plus(w, address, index_part(w, it, a, valid, &report, io_valid != NULL ? &present : NULL));
-    if (report != NULL) GLSL_LINE(w, "%s", report);
+        address = glsl_plus(w, address, index_part(w, it, a, valid, io_valid != NULL ? &present : NULL));
     if (io_valid != NULL) *io_valid = glsl_both(w, valid, present);
     return glsl_place(w, access, address);
 }
@@ -124,7 +118,8 @@ const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
         GLSL_LINE(w, "int a%d = %s;", number, address);
         address = GLSL_STRING(w, "%s ? a%d : 0", valid, number);
     }
-    GLSL_LINE(w, "%s v%d = %s;", glsl_kind(kind), number, glsl_buffer_element(w, access->buffer, address));
+    const char *element = (it->alike[leaf->index] ? glsl_element_at : glsl_buffer_element)(w, access->buffer, address);
+    GLSL_LINE(w, "%s v%d = %s;", glsl_kind(kind), number, element);
     const char *value = GLSL_STRING(w, "v%d", number);
     if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : %s;", value, valid, value, glsl_zero(kind));
     return glsl_convert(w, value, kind, leaf->kind);
@@ -196,6 +191,8 @@ static const char *node_text(glsl_writer *w, glsl_iter *it, const smg_expr_node 
     const char *inside = node->prim == SMG_PRIM_LT ? inside_text(w, it, node) : NULL;
     if (inside != NULL) return inside;
     if (node->prim == SMG_PRIM_TO_BOOL) return glsl_convert(w, arg[0], kind, SMG_KIND_BOOL);
+    if (node->prim == SMG_PRIM_TO_INT && kind == SMG_KIND_FLOAT && !smg_target_switches_lanes(w->target))
+        return GLSL_STRING(w, "smg_int(%s)", arg[0]);
     const char *bounded = bounded_text(w, node, arg);
     if (bounded != NULL) return bounded;
     return glsl_apply(w, node->prim, arg[0], arg[1], arg[2]);

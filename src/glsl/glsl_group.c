@@ -25,7 +25,7 @@ static const char *load_group(glsl_writer *w, glsl_iter *it, int a, smg_type as)
     const smg_access *access = &w->k->accesses.items[a];
     int number = w->serial++;
     int width = it->group == SMG_WIDEST ? SMG_WIDEST : it->j_step == SMG_PAIR ? SMG_PAIR : SMG_WIDE;
-    const char *words = memory_of(w, access->buffer, width);
+    const char *words = it->alike[a] ? glsl_groups_at(w, access->buffer, width) : memory_of(w, access->buffer, width);
     const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
     const char *address = glsl_indexed_address(w, it, a, &valid);
     valid = glsl_named_condition(w, valid, number);

@@ -9,6 +9,7 @@ void glsl_iter_init(glsl_writer *w, glsl_iter *it) {
     it->valid = glsl_zeroed(w, k->axes.count, sizeof(char *));
     it->check = glsl_zeroed(w, k->axes.count, sizeof(bool));
     it->access_used = glsl_zeroed(w, k->accesses.count, sizeof(bool));
+    it->alike = glsl_zeroed(w, k->accesses.count, sizeof(bool));
     it->address = glsl_zeroed(w, k->accesses.count, sizeof(char *));
     it->start = glsl_zeroed(w, k->accesses.count, sizeof(char *));
     it->indexed = glsl_zeroed(w, k->accesses.count, sizeof(bool));
@@ -44,6 +45,8 @@ void glsl_iter_over(glsl_writer *w, glsl_iter *it, const smg_layout *layout, con
 void glsl_iter_of(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
     int outer[SMG_LAYOUT_AXES], count = smg_kernel_outer_axes(w->k, instr, outer);
     glsl_iter_over(w, it, smg_kernel_layout(w->k, instr), outer, count);
+    for (int a = 0; instr->addressed && w->status == SMG_OK && a < w->k->accesses.count; a++)
+        it->alike[a] = smg_kernel_loads_alike(w->k, instr, a);
 }
 
 void glsl_iter_of_sums(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {

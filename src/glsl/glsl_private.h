@@ -76,6 +76,7 @@ typedef struct glsl_iter {
     const char **valid; /* by kernel axis: name of the bool; NULL: always valid */
     bool *check;        /* by kernel axis: validity is asked for */
     bool *access_used;
+    bool *alike;          /* by access: all lanes read the same element, by address */
     const char **address; /* by access: what is known so far */
     const char **start;   /* by access: the same before the loop over i */
     bool *indexed;        /* by access: what the index adds is in the address */
@@ -157,6 +158,9 @@ void glsl_write_lanes(const glsl_writer *w, smg_text *out); /* which of those ne
 /* What a buffer's elements are declared as; an element as a value; a value as an element. */
 const char *glsl_buffer_word(smg_type type);
 const char *glsl_buffer_element(glsl_writer *w, int buffer, const char *address);
+/* The same by the buffer's address, and the array of groups there. */
+const char *glsl_element_at(glsl_writer *w, int buffer, const char *address);
+const char *glsl_groups_at(glsl_writer *w, int buffer, int width);
 const char *glsl_buffer_value(glsl_writer *w, smg_type type, const char *value, smg_kind kind);
 /* What memory has of one element and of four neighbours: its word outside of buffers, as a value (float, vec4), and
  * back. */
@@ -254,7 +258,9 @@ const char *glsl_tile_group_value(glsl_writer *w, const glsl_iter *it, int tile)
 const char *glsl_view_eight(glsl_writer *w, const glsl_iter *it, int tile);
 
 /* glsl_access.c */
-void glsl_hoist(glsl_writer *w, glsl_iter *it);                    /* p of every access used */
+/* p of every access used, and what is noted of bad indices; behind all loops that is reported. */
+void glsl_hoist(glsl_writer *w, glsl_iter *it);
+void glsl_report(glsl_writer *w, const glsl_iter *it);
 void glsl_hoist_direct(glsl_writer *w, glsl_iter *it, int access); /* q: with the outer axes' part */
 /* The address without an index from data: of a buffer in no blocks; and wherever it lies. */
 const char *glsl_direct_address(glsl_writer *w, const glsl_iter *it, int access);

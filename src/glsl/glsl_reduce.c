@@ -44,5 +44,6 @@ void glsl_reduce(glsl_writer *w, const smg_instr *instr) {
     const char *name = glsl_register(w, instr->dst, place);
     GLSL_LINE(w, "%s = %s;", name, instr->accumulate ? glsl_combined(w, instr->combine, name, "acc") : "acc");
     glsl_outer_close(w, &it);
+    glsl_report(w, &it);
     glsl_close(w);
 }

@@ -104,6 +104,7 @@ static void stage(glsl_writer *w, const smg_instr *instr) {
     unclamp(&it, instr, own);
     store_step(w, &it, instr, value);
     glsl_walk_close(w, &it);
+    glsl_report(w, &it);
     glsl_close(w);
 }
 
@@ -132,6 +133,7 @@ static void fetch(glsl_writer *w, const smg_instr *instr) {
     const char *value = step_value(w, &it, instr);
     GLSL_LINE(w, "%s[%s] = %s;", glsl_slice(w, instr->dst), it.step, value);
     glsl_walk_close(w, &it);
+    glsl_report(w, &it);
     glsl_close(w);
 }
 

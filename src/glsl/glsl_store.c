@@ -148,6 +148,7 @@ static void store_exchanged(glsl_writer *w, glsl_iter *it, const smg_instr *inst
     store_four(w, it, instr, &t);
     glsl_inner_close(w, it);
     glsl_outer_close(w, it);
+    glsl_report(w, it);
     glsl_close(w);
 }
 
@@ -183,5 +184,6 @@ void glsl_write_store(glsl_writer *w, const smg_instr *instr) {
     }
     if (!groups || condition != NULL) store_outer(w, &it, instr, 1);
     if (condition != NULL) glsl_close(w);
+    glsl_report(w, &it);
     glsl_close(w);
 }

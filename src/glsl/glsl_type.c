@@ -7,11 +7,16 @@ static const glsl_pointer pointers[SMG_TYPE_COUNT] = {
     [SMG_TYPE_F32] = {"smg_floats", "smg_across", "float", "", "", 4},
     [SMG_TYPE_F16] = {"smg_halves", "smg_across_halves", "float16_t", "float(", ")", 2},
     [SMG_TYPE_BF16] = {"smg_bf16s", "smg_across_bf16s", "uint16_t", "uintBitsToFloat(uint(", ") << 16)", 2},
+    [SMG_TYPE_I32] = {"smg_ints", NULL, "int", "", "", 4}, /* of all integers, which are words on the device */
 };
+
+static bool is_16bit(smg_type type) {
+    return type == SMG_TYPE_F16 || type == SMG_TYPE_BF16;
+}
 
 const glsl_pointer *glsl_pointer_to(glsl_writer *w, smg_type type) {
     w->pointer_used[type] = true;
-    w->uses[GLSL_USE_16BIT] = w->uses[GLSL_USE_16BIT] || type != SMG_TYPE_F32;
+    w->uses[GLSL_USE_16BIT] = w->uses[GLSL_USE_16BIT] || is_16bit(type);
     w->uses[GLSL_USE_FLOAT16] = w->uses[GLSL_USE_FLOAT16] || (type == SMG_TYPE_F16 && w->target->fp16);
     w->uses[GLSL_USE_INT16] = w->uses[GLSL_USE_INT16] || type == SMG_TYPE_BF16;
     return &pointers[type];
@@ -114,10 +119,6 @@ void glsl_write_pointers(const glsl_writer *w, smg_text *out) {
     }
 }
 
-static bool is_16bit(smg_type type) {
-    return type == SMG_TYPE_F16 || type == SMG_TYPE_BF16;
-}
-
 /* Are the elements read as halves of words? */
 static bool in_words(const glsl_writer *w, smg_type type) {
     return is_16bit(type) && !smg_target_moves_halves(w->target);
@@ -148,6 +149,22 @@ const char *glsl_buffer_element(glsl_writer *w, int buffer, const char *address)
     w->buffer_words[buffer] = true;
     if (type == SMG_TYPE_BOOL) return GLSL_STRING(w, "(g_%s[%s] != 0u)", name, address);
     return glsl_element_value(w, type, GLSL_STRING(w, "g_%s[%s]", name, address));
+}
+
+/* A pointer to the buffer's first element, or group. */
+static const char *pointer_at(glsl_writer *w, int buffer, const char *word) {
+    w->address_used[buffer] = w->uses[GLSL_USE_ADDRESSES] = true;
+    return GLSL_STRING(w, "%s(push.a_%s)", word, w->buffer_name[buffer]);
+}
+
+const char *glsl_element_at(glsl_writer *w, int buffer, const char *address) {
+    bool floats = smg_type_kind(w->k->buffers.items[buffer].type) == SMG_KIND_FLOAT;
+    const char *word = glsl_pointer_to(w, floats ? SMG_TYPE_F32 : SMG_TYPE_I32)->word;
+    return GLSL_STRING(w, "%s.v[%s]", pointer_at(w, buffer, word), address);
+}
+
+const char *glsl_groups_at(glsl_writer *w, int buffer, int width) {
+    return GLSL_STRING(w, "%s.v", pointer_at(w, buffer, glsl_pointer_to_groups(w, SMG_TYPE_F32, width)));
 }
 
 /* A value as the bits of 16. */

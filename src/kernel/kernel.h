@@ -265,7 +265,8 @@ typedef struct smg_instr {
     /* STORE: lanes of a subgroup first give each other elements, so that neighbouring lanes store neighbours. */
     bool exchanged;
     /* MMA of views: read by 64-bit addresses that are the same for all lanes of a subgroup: a row's element once for
-     * all of them, neighbouring columns by each, which takes its own. */
+     * all of them, neighbouring columns by each, which takes its own. SET, REDUCE, STORE: so are the loads of which all
+     * lanes read the same element. */
     bool addressed;
     int axis_count;
     int axes[SMG_TILE_AXES];
@@ -490,6 +491,8 @@ bool smg_kernel_loads_runs(const smg_kernel *k, const smg_instr *instr, smg_wide
 /* Can the product at `at`, of views, be `addressed`? Its subgroups are rows, their lanes neighbouring columns; columns
  * and k come out even. */
 bool smg_kernel_addressable(const smg_kernel *k, int at);
+/* Do all lanes of the SET, REDUCE or STORE load the same element of an input of words, where it is `addressed`? */
+bool smg_kernel_loads_alike(const smg_kernel *k, const smg_instr *instr, int access);
 
 /* ---- products by matrices (kernel_matrix.c) ------------------------------------------------------------ */
 

@@ -358,9 +358,10 @@ static smg_status read_combine(kernel_reader *r, smg_instr *instr) {
     return SMG_OK;
 }
 
-/* TILE = COMBINE over [axes] layout N */
+/* TILE [addressed] = COMBINE over [axes] layout N */
 static smg_status read_folded(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(kernel_read_tile(r, &instr->dst));
+    instr->addressed = kernel_read_keyword(r, "addressed");
     SMG_TRY(kernel_read_sign(r, "="));
     SMG_TRY(read_combine(r, instr));
     return read_laid(r, instr);
@@ -483,9 +484,10 @@ static smg_status read_fetch(kernel_reader *r, smg_instr *instr) {
     return read_equals(r, instr);
 }
 
-/* TILE [by N axis] [ahead N [or last]] = expression */
+/* TILE [by N axis] [addressed] [ahead N [or last]] = expression */
 static smg_status read_set(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(read_result(r, instr));
+    instr->addressed = kernel_read_keyword(r, "addressed");
     if (kernel_read_keyword(r, "ahead")) {
         SMG_TRY(kernel_read_int(r, 0, SMG_SLOTS, &instr->ahead));
         instr->last = kernel_read_keyword(r, "or");
@@ -533,6 +535,7 @@ static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
         SMG_TRY(kernel_read_int(r, 0, r->k->accesses.count - 1, &instr->a));
         SMG_TRY(read_groups(r, instr));
         instr->exchanged = kernel_read_keyword(r, "exchanged");
+        instr->addressed = kernel_read_keyword(r, "addressed");
         SMG_TRY(read_laid(r, instr));
         return read_equals(r, instr);
     case SMG_I_LOOP: return read_loop(r, instr);

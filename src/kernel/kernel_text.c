@@ -472,6 +472,7 @@ static void add_word(const smg_kernel *k, smg_text *text, const smg_instr *instr
     if (instr->kind != SMG_I_MMA) add_wide(k, text, instr->wide[0]);
     if (instr->matrices) smg_text_add(text, " matrices");
     if (instr->exchanged) smg_text_add(text, " exchanged");
+    if (instr->addressed && instr->kind != SMG_I_MMA) smg_text_add(text, " addressed");
 }
 
 static void add_bounds(const smg_kernel *k, smg_text *text, const smg_krange *range) {

@@ -416,3 +416,16 @@ bool smg_kernel_addressable(const smg_kernel *k, int at) {
     return view_fits(k, at, &k->accesses.items[k->tiles.items[in->a].access], row, -1) &&
            view_fits(k, at, &k->accesses.items[k->tiles.items[in->b].access], row, columns);
 }
+
+bool smg_kernel_loads_alike(const smg_kernel *k, const smg_instr *in, int number) {
+    const smg_access *access = &k->accesses.items[number];
+    bool kind = in->kind == SMG_I_SET || in->kind == SMG_I_REDUCE || in->kind == SMG_I_STORE;
+    if (!kind || access->buffer < 0 || access->index != SMG_EXPR_NONE) return false;
+    const smg_kbuffer *buffer = &k->buffers.items[access->buffer];
+    bool alike = !buffer->written && smg_type_kind(buffer->type) != SMG_KIND_BOOL &&
+                 smg_type_device_bytes(buffer->type) == PAIR_BYTES;
+    const smg_layout *layout = smg_kernel_layout(k, in);
+    for (int i = 0; i < access->axis_count; i++)
+        alike = alike && smg_layout_local_mask(layout, &access->axis[i], 1) == 0;
+    return alike;
+}

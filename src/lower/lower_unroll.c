@@ -9,6 +9,9 @@
  * slices, behind which a CPU's driver no longer knows that all lanes run: it tests each of them for each load, in the
  * kernel five times the products (bench/NOTES.md), in its compiler seconds. */
 #define VIEW_PRODUCTS 512
+/* The same where lanes are rows: each has all columns, more sums than there are vector registers, and what is written
+ * out of them passes through memory. Half as many run as fast, and are built in two thirds of the time. */
+#define OWN_PRODUCTS 256
 /* Of a kernel that is much code. A CPU's driver has more of a lane in memory, written out or not, and builds it in time
  * that grows with the square. */
 #define FEW_REGISTERS 32
@@ -89,7 +92,8 @@ static void unroll_product(const smg_kernel *k, const smg_target *t, int at) {
     int64_t stride = smg_kernel_product_stride(k, product), rows = smg_kernel_product_rows(k, product);
     int64_t sides = rows + sums / rows, factors = most_factors(k, t, at);
     bool views = k->tiles.items[product->b].residence == SMG_VIEW;
-    int64_t most = views ? VIEW_PRODUCTS : smg_target_most_written(t, sums);
+    bool own = views && k->tiles.items[product->a].residence == SMG_REGISTER;
+    int64_t most = own ? OWN_PRODUCTS : views ? VIEW_PRODUCTS : smg_target_most_written(t, sums);
     if (product->terms > 0) { /* their sums are registers, too, and two products one operation */
         most = smg_target_most_written(t, sums + sums / 2);
         sums = (sums + 1) / 2;
@@ -130,6 +134,16 @@ static bool unroll_less(smg_kernel *k) {
     return less;
 }
 
+/* Are there products whose lanes are columns? Their sums are read and written by the product's own text, by number: an
+ * array that loops index as well is memory, which the driver compares with all loads between (bench/NOTES.md). */
+static bool has_direct(const smg_kernel *k) {
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind == SMG_I_MMA && k->tiles.items[in->a].residence == SMG_VIEW) return true;
+    }
+    return false;
+}
+
 void smg_kernel_unroll(smg_kernel *k, const smg_target *target) {
     k->written = (int)target->registers_lane; /* none of more columns would be in a register */
     for (int i = 0; i < k->code.count; i++)
@@ -137,8 +151,8 @@ void smg_kernel_unroll(smg_kernel *k, const smg_target *target) {
     for (int i = 0; i < k->code.count; i++)
         if (k->code.items[i].kind == SMG_I_LOOP) unroll_loop(k, i);
     int64_t operations = smg_kernel_operations(k);
-    bool much = operations > target->code_budget / 2;
-    if (much && !smg_target_hides_loads(target) && k->written > FEW_REGISTERS) {
+    bool few = operations > target->code_budget / 2 && !smg_target_hides_loads(target) && !has_direct(k);
+    if (few && k->written > FEW_REGISTERS) {
         k->written = FEW_REGISTERS;
         operations = smg_kernel_operations(k);
     }

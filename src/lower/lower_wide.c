@@ -1,7 +1,8 @@
 /* Which neighbours go at once: a quarter of the instructions where four elements are one access of memory. Where lanes
  * own runs of what they load or store, where all invocations walk along what lies side by side, and where a lane
- * multiplies runs of a factor. Where lanes are the elements of one vector register (a CPU), factors that lie in memory
- * are read by addresses that all lanes of a subgroup share: drivers check loads from bindings lane by lane. */
+ * multiplies runs of a factor. Where lanes are the elements of one vector register (a CPU), factors that lie in memory,
+ * and other inputs of which all lanes read the same element, are read by addresses that the lanes share: drivers check
+ * loads from bindings lane by lane, or with a branch for each. */
 #include "lower/lower_internal.h"
 
 #define WORD_BYTES 4
@@ -235,10 +236,31 @@ static void widen_matrices(smg_kernel *k, const smg_target *target) {
     }
 }
 
+typedef struct alike_seek {
+    const smg_kernel *k;
+    const smg_instr *in;
+    bool found;
+} alike_seek;
+
+static void seek_alike(void *user, int leaf) {
+    alike_seek *s = user;
+    const smg_kleaf *f = &s->k->leaves.items[leaf];
+    s->found = s->found || (f->what == SMG_KLEAF_LOAD && smg_kernel_loads_alike(s->k, s->in, f->index));
+}
+
+/* Does some load of the expression read one element for all lanes? */
+static bool loads_alike(const smg_kernel *k, const smg_instr *in) {
+    alike_seek s = {.k = k, .in = in};
+    bool map = in->kind == SMG_I_SET || in->kind == SMG_I_REDUCE || in->kind == SMG_I_STORE;
+    if (map && !in->matrices) smg_kernel_leaves(k, in->expr, seek_alike, &s);
+    return s.found && (in->kind == SMG_I_STORE || k->tiles.items[in->dst].fragments == SMG_FRAGMENTS_NONE);
+}
+
 void smg_kernel_widen(smg_kernel *k, const smg_target *target) {
-    bool addresses = has_addresses(k, target);
+    bool addresses = has_addresses(k, target), lanes = addresses && !smg_target_switches_lanes(target);
     for (int i = 0; i < k->code.count; i++) {
         smg_instr *in = &k->code.items[i];
+        in->addressed = lanes && in->kind != SMG_I_MMA && loads_alike(k, in);
         if (widen_factor(k, target, in)) continue;
         if (in->kind == SMG_I_SET || in->kind == SMG_I_STORE || in->kind == SMG_I_SPILL) widen_map(k, target, in);
         if (in->kind == SMG_I_SET || in->kind == SMG_I_STORE) widen_whole(k, target, in);

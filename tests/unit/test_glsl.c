@@ -161,7 +161,8 @@ static void test_strided_rows(void **state) {
     glsl_check(state, strided_rows);
 }
 
-/* An index is loaded and checked once a row, in front of the loop over columns; rows of the table come by fours. */
+/* An index is loaded and checked once a row, in front of the loop over columns; rows of the table come by fours. What was
+ * bad is reported behind both loops. */
 static void test_gather(void **state) {
     glsl_fixture *f = *state;
     static const char *const parts[] = {"w_table[", "w_bias[", NULL};
@@ -174,7 +175,9 @@ static void test_gather(void **state) {
     glsl_write_text(f, k, &target, &text);
     const char *loaded = strstr(smg_text_cstr(&text), "= g_id["), *inner = strstr(smg_text_cstr(&text), "for (int j");
     assert_true(loaded != NULL && inner != NULL && loaded < inner && strstr(loaded + 1, "= g_id[") == NULL);
-    assert_true(strstr(inner, "smg_report(") == NULL);
+    assert_true(strstr(inner, "bad = true") == NULL);
+    const char *reported = strstr(inner, "if (bad) smg_report(");
+    assert_true(reported != NULL && strstr(reported + 1, "if (bad)") == NULL);
     smg_text_free(&text);
     smg_arena_destroy(arena);
     glsl_check(state, hand_gather);
@@ -278,6 +281,23 @@ static void test_bounded_by_literals(void **state) {
 #endif
 }
 
+/* Towards 0, to the ends of what there is, NaN to 0: the device's own conversion, or by the bits where that branches. */
+static void test_to_int(void **state) {
+    glsl_fixture *f = *state;
+    if (!f->device) skip();
+#if SMG_VULKAN
+    static const double x[] = {0,         -0.0,    0.5,       -0.99999,     1,           -1.5,         7.75,
+                               8388607.5, 8388608, -16777215, 2147483520.0, -2147483520, 2147483648.0, -2147483648,
+                               1e20,      -1e20,   1e-40,     INFINITY,     -INFINITY,   NAN};
+    double y[SMG_COUNT_OF(x)];
+    map_on_device(f, SMG_PRIM_TO_INT, 0, SMG_COUNT_OF(x), x, y);
+    for (size_t i = 0; i < SMG_COUNT_OF(x); i++) {
+        double want = smg_prim_eval(SMG_PRIM_TO_INT, SMG_KIND_INT, x[i], 0, 0);
+        if (y[i] != (double)(float)want) fail_msg("of %.9g: %.9g, not %.9g", x[i], y[i], want);
+    }
+#endif
+}
+
 /* A sum over more columns than a lane has registers is a loop, one over fewer is written out. */
 static void test_long_columns(void **state) {
     static const char *const extents[] = {"64", "65536"};
@@ -352,6 +372,7 @@ int main(void) {
         cmocka_unit_test(test_strided_rows),
         cmocka_unit_test(test_normcdf),
         cmocka_unit_test(test_bounded_by_literals),
+        cmocka_unit_test(test_to_int),
     };
     return cmocka_run_group_tests(tests, glsl_set_up, glsl_tear_down);
 }

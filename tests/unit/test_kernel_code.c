@@ -301,6 +301,62 @@ static void test_long_inner_loops(void **state) {
     bench_close(&f);
 }
 
+/* A product of 512 columns: 64 in the registers of each lane, for a row that all of them share (`own` is 0) or that is the
+ * lane's own. */
+static const char *of_columns(int own) {
+    static char text[1024];
+    snprintf(text, sizeof text,
+             "kernel columns\n"
+             "lanes 8 subgroup 8 numbered\n"
+             "axis i = 8 tile %d grid\n"
+             "axis j = 512 tile %d grid\n"
+             "axis k = 64 tile 16\n"
+             "grid i, j\n"
+             "layout 0 = [i, j] registers %s\n"
+             "layout 1 = [i, j, k] registers k*16 %s\n"
+             "layout 2 = [i, k] registers k*16 lanes i*8\n"
+             "buffer a f32 [512] value 0\n"
+             "buffer b f32 [32768] value 1\n"
+             "buffer y f32 [4096] value 2 written\n"
+             "tile acc float register [i, j] layout 0\n"
+             "tile va float %s\n"
+             "tile vb float view [k, j] of 1\n"
+             "access 0 = a at [0] i*[64] k*[1]\n"
+             "access 1 = b at [0] k*[512] j*[1]\n"
+             "access 2 = y at [0] i*[512] j*[1]\n"
+             "code\n"
+             "  set acc = 0\n"
+             "  loop k\n"
+             "%s"
+             "    mma acc += va * vb over [k] layout 1\n"
+             "  end\n"
+             "  store 2 over [i, j] layout 0 = exp(acc)\n",
+             own ? 8 : 1, own ? 64 : 512, own ? "j*64 lanes i*8" : "j*64:8 lanes j*8",
+             own ? "j*64 lanes i*8" : "j*64:8 lanes j*8", own ? "register [i, k] layout 2" : "view [i, k] of 0",
+             own ? "    set va = load(0)\n" : "");
+    return text;
+}
+
+/* Of 64 sums a lane 4 k are written out where it has its row alone, else 8. Sums that the text of a product has by number
+ * stay so, however much code that is. */
+static void test_columns(void **state) {
+    (void)state;
+    for (int own = 0; own < 2; own++) {
+        bench f;
+        smg_target target;
+        bench_open(&f, of_columns(own));
+        assert_int_equal(smg_target_named(f.ctx, "lavapipe", &target), SMG_OK);
+        target.code_budget = INT64_MAX;
+        smg_kernel_unroll(f.k, &target);
+        assert_int_equal(first(f.k, SMG_I_MMA)->unroll, own ? 4 : 8);
+        assert_true(smg_kernel_inner_written(f.k, 64));
+        target.code_budget = 2 * (smg_kernel_operations(f.k) - 1);
+        smg_kernel_unroll(f.k, &target);
+        assert_int_equal(smg_kernel_inner_written(f.k, 64), !own);
+        bench_close(&f);
+    }
+}
+
 /* What is written out is part of the text. */
 static void test_text(void **state) {
     (void)state;
@@ -319,6 +375,7 @@ int main(void) {
         cmocka_unit_test(test_loaded_in_front),
         cmocka_unit_test(test_opaque_in_front),
         cmocka_unit_test(test_long_inner_loops),
+        cmocka_unit_test(test_columns),
         cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

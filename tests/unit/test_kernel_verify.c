@@ -520,6 +520,33 @@ static void test_wide(void **state) {
     check_bodies(head, bodies, SMG_COUNT_OF(bodies));
 }
 
+/* By address: loads of words of inputs, of which all lanes read the same. */
+static void test_alike(void **state) {
+    (void)state;
+    static const char head[] =
+        "kernel good\nlanes 8 subgroup 8\naxis r = 8 tile 8\naxis i = 4 tile 4\n"
+        "layout 0 = [r, i] registers i*4 lanes r*8\nlayout 1 = [r] lanes r*8\n"
+        "buffer x f32 [32] value 0\nbuffer w f32 [4] value 1\nbuffer h f16 [4] value 2\nbuffer n i64 [4] value 3\n"
+        "buffer y f32 [32] value 4 written\nbuffer z f32 [4] value 5 written\n"
+        "tile t float register [r, i] layout 0\ntile s float register [r] layout 1\n"
+        "access 0 = x at [0] r*[4] i*[1]\naccess 1 = w at [0] i*[1]\naccess 2 = h at [0] i*[1]\n"
+        "access 3 = n at [0] i*[1]\naccess 4 = y at [0] r*[4] i*[1]\naccess 5 = z at [0] i*[1]\n"
+        "access 6 = w at [0] : index*[1] below [4] of to_int(load(0))\ncode\n";
+    static const char no[] = "loads by address, and none of an input is of one element for all lanes";
+    static const char *const bodies[][2] = {
+        {"  set t addressed = mul(load(0), load(1))\n", ""},
+        {"  set t by 4 i addressed = load(1)\n", ""},
+        {"  reduce s addressed = add over [i] layout 0 of mul(load(0), to_float(load(3)))\n", ""},
+        {"  set t = load(0)\n  store 4 addressed over [r, i] layout 0 = add(t, load(1))\n", ""},
+        {"  set t addressed = load(0)\n", no}, /* each lane has a row */
+        {"  set t addressed = load(2)\n", no}, /* halves */
+        {"  set t addressed = load(5)\n", no}, /* of what the kernel writes */
+        {"  set t addressed = load(6)\n", no}, /* by data */
+        {"  set t addressed = 0\n", no},
+    };
+    check_bodies(head, bodies, SMG_COUNT_OF(bodies));
+}
+
 /* Two tiles on one memory: the second ends the first, and waits for its readers. */
 static void test_memory(void **state) {
     (void)state;
@@ -756,7 +783,7 @@ int main(void) {
         cmocka_unit_test(test_memory),  cmocka_unit_test(test_no_layouts),     cmocka_unit_test(test_scopes),
         cmocka_unit_test(test_slots),   cmocka_unit_test(test_spilled_slots),  cmocka_unit_test(test_eights),
         cmocka_unit_test(test_partial), cmocka_unit_test(test_fetched_eights), cmocka_unit_test(test_exchanges),
-        cmocka_unit_test(test_picks),
+        cmocka_unit_test(test_picks),   cmocka_unit_test(test_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
