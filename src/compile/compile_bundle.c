@@ -350,7 +350,7 @@ static smg_status add_step(smg_bundler *b, const smg_pstep *from, int like) {
     step->estimate = from->price.seconds;
     step->bytes = smg_size_const(b->bundle->sizes, (int64_t)from->price.bytes);
     step->flops = smg_size_const(b->bundle->sizes, (int64_t)from->price.flops);
-    return SMG_OK;
+    return step->bytes == SMG_SIZE_NONE || step->flops == SMG_SIZE_NONE ? SMG_MEMORY : SMG_OK;
 }
 
 /* Inputs that no kernel reads still belong to the interface. */

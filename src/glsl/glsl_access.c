@@ -30,8 +30,8 @@ void glsl_hoist(glsl_writer *w, glsl_iter *it) {
     }
 }
 
-/* Once for all elements: a report is a branch, in front of which no driver moves a load, and where lanes are the elements
- * of a vector register it is eight of them, one for each lane, whose compiler takes long over as many. */
+/* Once for all elements: a report is a branch, in front of which no driver moves a load. Where lanes are the elements
+ * of a vector register it is one for each lane, whose compiler takes long over as many. */
 void glsl_report(glsl_writer *w, const glsl_iter *it) {
     if (!may_be_bad(w, it)) return;
     GLSL_LINE(w, "if (bad) smg_report(bad_index, bad_limit);");

@@ -46,8 +46,8 @@ static bool may_be_absent(const smg_exprs *pool, smg_expr expr) {
     return may_be_absent(pool, n.arg[1]) || may_be_absent(pool, n.arg[2]);
 }
 
-/* What the index adds to the address, clamped; where it is bad, it is noted. Where it may be absent, *out_present is the
- * condition that it is not: of a load; what is stored has its place. */
+/* What the index adds to the address, clamped; where it is bad, it is noted. Where it may be absent, *out_present is
+ * the condition that it is not: of a load; what is stored has its place. */
 static const char *index_part(glsl_writer *w, glsl_iter *it, int a, const char *valid, const char **out_present) {
     const smg_access *access = &w->k->accesses.items[a];
     const char *limit = glsl_size(w, access->index_limit), *text = glsl_expr_text(w, it, access->index);

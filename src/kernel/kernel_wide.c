@@ -1,6 +1,8 @@
 /* Neighbours at once. Where elements along one axis lie side by side and everything else that moves the address moves
  * it by whole groups of them, a group is one aligned access of memory. Sizes that only a run knows (rows as long as a
  * sequence) may decide that; then both ways are written, and the run takes one. */
+#include <math.h>
+
 #include "kernel/kernel.h"
 
 #define GROUP_BYTES 16 /* the most that one access of memory takes */
@@ -12,10 +14,17 @@ static smg_aligned multiple_of(const smg_kernel *k, smg_size size, int width) {
     return smg_size_is_const(k->sizes, size, NULL) ? SMG_ALIGNED_NEVER : SMG_ALIGNED_BY_SIZES;
 }
 
+/* Is the index one of a few numbers, each of which begins a group or says that the element is absent? */
+static bool begins_groups(const smg_kernel *k, smg_expr index, int width) {
+    const smg_expr_node *n = smg_expr_get(k->exprs, index);
+    if (n->prim == SMG_PRIM_SELECT) return begins_groups(k, n->arg[1], width) && begins_groups(k, n->arg[2], width);
+    return n->prim == SMG_PRIM_CONST && (n->value == SMG_INDEX_ABSENT || fmod(n->value, width) == 0);
+}
+
 /* Has a group one index, and does each index begin a group? */
 static bool indexes_groups(const smg_kernel *k, const smg_access *access, smg_wide wide) {
-    return multiple_of(k, access->index_stride, wide.width) == SMG_ALIGNED_ALWAYS &&
-           !smg_access_index_moves(k, access, wide.axis);
+    bool whole = multiple_of(k, access->index_stride, wide.width) == SMG_ALIGNED_ALWAYS;
+    return (whole || begins_groups(k, access->index, wide.width)) && !smg_access_index_moves(k, access, wide.axis);
 }
 
 smg_aligned smg_access_aligned(const smg_kernel *k, int number, smg_wide wide) {

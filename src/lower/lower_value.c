@@ -40,13 +40,14 @@ smg_axis_set lower_columns(const lowering *l, smg_axis_set set) {
     return result;
 }
 
-/* The axis along which something read here lies contiguous; -1. */
+/* The axis along which something read here lies contiguous; -1. Numbers that count along an axis lie nowhere. */
 static int unit_axis(const lowering *l, smg_axis_set columns) {
     smg_size one = smg_size_const(l->g->sizes, 1);
     for (int v = 0; v < l->space->views.count; v++) {
         const smg_sview *view = &l->space->views.items[v];
         int unit = -1;
-        for (int i = 0; view->source >= 0 && i < view->axis_count; i++) {
+        bool read = view->source >= 0 && smg_op_leaf(smg_graph_node(l->g, view->source)->op) != SMG_LEAF_INDEX;
+        for (int i = 0; read && i < view->axis_count; i++) {
             if (view->stride[i] == one && (columns & SMG_AXIS_BIT(view->axis[i]))) unit = view->axis[i];
         }
         if (unit >= 0) return unit;
