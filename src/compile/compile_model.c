@@ -427,6 +427,12 @@ smg_status smg_device_open_desc(smg_context *ctx, const smg_device_desc *desc, s
     return without_vulkan(ctx);
 }
 
+smg_status smg_device_share(smg_device *device, smg_context *ctx, smg_device **out_device) {
+    (void)device;
+    *out_device = NULL;
+    return without_vulkan(ctx);
+}
+
 void smg_device_close(smg_device *device) {
     (void)device;
 }
