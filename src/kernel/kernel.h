@@ -493,6 +493,8 @@ bool smg_kernel_loads_runs(const smg_kernel *k, const smg_instr *instr, smg_wide
 bool smg_kernel_addressable(const smg_kernel *k, int at);
 /* Do all lanes of the SET, REDUCE or STORE load the same element of an input of words, where it is `addressed`? */
 bool smg_kernel_loads_alike(const smg_kernel *k, const smg_instr *instr, int access);
+/* Does its expression have such a load? */
+bool smg_kernel_loads_some_alike(const smg_kernel *k, const smg_instr *instr);
 
 /* ---- products by matrices (kernel_matrix.c) ------------------------------------------------------------ */
 

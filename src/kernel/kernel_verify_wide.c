@@ -121,25 +121,11 @@ static smg_status check_factor(const kernel_verifier *v, const smg_instr *in, in
     return t->residence == SMG_VIEW ? check_access(v, wide, t->access, least) : check_shared(v, wide, tile);
 }
 
-typedef struct alike_seek {
-    const smg_kernel *k;
-    const smg_instr *in;
-    bool found;
-} alike_seek;
-
-static void seek_alike(void *user, int leaf) {
-    alike_seek *s = user;
-    const smg_kleaf *f = &s->k->leaves.items[leaf];
-    s->found = s->found || (f->what == SMG_KLEAF_LOAD && smg_kernel_loads_alike(s->k, s->in, f->index));
-}
-
 static smg_status check_addressed(const kernel_verifier *v, const smg_instr *in) {
     bool laid = smg_kernel_laid_out(v->k);
     if (in->kind == SMG_I_MMA && laid && smg_kernel_addressable(v->k, v->at)) return SMG_OK;
     if (in->kind != SMG_I_MMA) {
-        alike_seek s = {.k = v->k, .in = in};
-        if (laid) smg_kernel_leaves(v->k, in->expr, seek_alike, &s);
-        if (s.found) return SMG_OK;
+        if (laid && smg_kernel_loads_some_alike(v->k, in)) return SMG_OK;
         return KERNEL_WRONG(v, "loads by address, and none of an input is of one element for all lanes");
     }
     return KERNEL_WRONG(v,

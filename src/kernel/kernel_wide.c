@@ -438,3 +438,21 @@ bool smg_kernel_loads_alike(const smg_kernel *k, const smg_instr *in, int number
         alike = alike && smg_layout_local_mask(layout, &access->axis[i], 1) == 0;
     return alike;
 }
+
+typedef struct alike_seek {
+    const smg_kernel *k;
+    const smg_instr *in;
+    bool found;
+} alike_seek;
+
+static void seek_alike(void *user, int leaf) {
+    alike_seek *s = user;
+    const smg_kleaf *f = &s->k->leaves.items[leaf];
+    s->found = s->found || (f->what == SMG_KLEAF_LOAD && smg_kernel_loads_alike(s->k, s->in, f->index));
+}
+
+bool smg_kernel_loads_some_alike(const smg_kernel *k, const smg_instr *in) {
+    alike_seek s = {.k = k, .in = in};
+    smg_kernel_leaves(k, in->expr, seek_alike, &s);
+    return s.found;
+}

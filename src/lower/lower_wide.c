@@ -236,24 +236,10 @@ static void widen_matrices(smg_kernel *k, const smg_target *target) {
     }
 }
 
-typedef struct alike_seek {
-    const smg_kernel *k;
-    const smg_instr *in;
-    bool found;
-} alike_seek;
-
-static void seek_alike(void *user, int leaf) {
-    alike_seek *s = user;
-    const smg_kleaf *f = &s->k->leaves.items[leaf];
-    s->found = s->found || (f->what == SMG_KLEAF_LOAD && smg_kernel_loads_alike(s->k, s->in, f->index));
-}
-
-/* Does some load of the expression read one element for all lanes? */
 static bool loads_alike(const smg_kernel *k, const smg_instr *in) {
-    alike_seek s = {.k = k, .in = in};
     bool map = in->kind == SMG_I_SET || in->kind == SMG_I_REDUCE || in->kind == SMG_I_STORE;
-    if (map && !in->matrices) smg_kernel_leaves(k, in->expr, seek_alike, &s);
-    return s.found && (in->kind == SMG_I_STORE || k->tiles.items[in->dst].fragments == SMG_FRAGMENTS_NONE);
+    if (!map || in->matrices || !smg_kernel_loads_some_alike(k, in)) return false;
+    return in->kind == SMG_I_STORE || k->tiles.items[in->dst].fragments == SMG_FRAGMENTS_NONE;
 }
 
 void smg_kernel_widen(smg_kernel *k, const smg_target *target) {
