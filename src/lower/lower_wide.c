@@ -237,8 +237,7 @@ static void widen_matrices(smg_kernel *k, const smg_target *target) {
 }
 
 static bool loads_alike(const smg_kernel *k, const smg_instr *in) {
-    bool map = in->kind == SMG_I_SET || in->kind == SMG_I_REDUCE || in->kind == SMG_I_STORE;
-    if (!map || in->matrices || !smg_kernel_loads_some_alike(k, in)) return false;
+    if (in->matrices || !smg_kernel_loads_some_alike(k, in)) return false;
     return in->kind == SMG_I_STORE || k->tiles.items[in->dst].fragments == SMG_FRAGMENTS_NONE;
 }
 

@@ -483,7 +483,13 @@ static void test_wide(void **state) {
                                "access 10 = a at [0] i*[1] : index*[32] below [2] of iota(13)\n"
                                "access 11 = a at [0] i*[1] : index*[2] below [2] of iota(13)\n"
                                "access 12 = a at [0] i*[1] : index*[32] below [2] of iota(14)\n"
-                               "access 13 = - at [0] r*[1]\naccess 14 = - at [0] i*[1]\ncode\n";
+                               "access 13 = - at [0] r*[1]\naccess 14 = - at [0] i*[1]\n"
+                               "access 15 = a at [0] i*[1] : index*[1] below [64] of "
+                               "select(lt(iota(13), 1i), 32i, -2147483647i)\n"
+                               "access 16 = a at [0] i*[1] : index*[1] below [64] of "
+                               "select(lt(iota(13), 1i), 2i, -2147483647i)\n"
+                               "access 17 = a at [0] i*[1] : index*[1] below [64] of "
+                               "select(lt(iota(14), 1i), 0i, -2147483647i)\ncode\n";
 #define STAGED "  stage w walk [j, k] = load(5)\n  stage b by 4 i walk [k, i] = load(4)\n  set c = 0\n  barrier\n"
     static const char *const bodies[][2] = {
         {"  set runs by 4 i = load(0)\n  store 3 by 4 i over [i] layout 0 = runs\n", ""},
@@ -499,6 +505,9 @@ static void test_wide(void **state) {
         {"  set runs by 4 i = load(10)\n", ""},
         {"  set runs by 4 i = load(11)\n", "access 11 has no aligned groups of 4 along axis 'i'"},
         {"  set runs by 4 i = load(12)\n", "access 12 has no aligned groups of 4 along axis 'i'"},
+        {"  set runs by 4 i = load(15)\n", ""}, /* a group as a whole is there or absent */
+        {"  set runs by 4 i = load(16)\n", "access 16 has no aligned groups of 4 along axis 'i'"},
+        {"  set runs by 4 i = load(17)\n", "access 17 has no aligned groups of 4 along axis 'i'"},
         {"  set apart = 0\n  store 3 by 4 i over [i] layout 1 = apart\n", "no lane owns runs of 4 along axis 'i'"},
         {"  set runs by 2 i = load(7)\n  store 8 by 2 i over [i] layout 0 = runs\n", ""},
         {"  set runs by 2 i = load(0)\n", "access 0 has no aligned groups of 2 along axis 'i'"},
