@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* Tells the two field types of SMG_TARGET_FACTS apart without naming a variable. */
-#define FIELD_IS_REAL(ctype) (_Generic((ctype)0, double: true, default: false))
+#define FIELD_IS_REAL(ctype) (_Generic((ctype)0, double : true, default : false))
 
 const smg_fact_row smg_fact_rows[SMG_TARGET_FACT_COUNT] = {
 #define SMG_TARGET_FIELD(ctype, field, careful, unit, what)                                                            \
@@ -200,6 +200,7 @@ bool smg_target_moves_halves(const smg_target *target) {
 }
 
 #define LARGEST_LANES 256  /* that a core can give all registers of a lane */
+#define FULL_REGISTERS 32  /* that each has where a GPU's core holds all the lanes it can */
 #define NEAR_BARRIER 0.125 /* of a workgroup's barrier: one subgroup waits for nothing but its own stores */
 #define CPU_LOAD 1e-8      /* seconds: its caches and its own reading ahead answer most loads */
 
@@ -208,8 +209,11 @@ void smg_target_settle(smg_target *target) {
     bool gpu = target->type == SMG_DEVICE_DISCRETE || target->type == SMG_DEVICE_INTEGRATED;
     int64_t shared = gpu ? 2 * target->shared_bytes : target->shared_bytes;
     if (target->shared_core_from == SMG_FACT_ASSUMED && target->shared_core < shared) target->shared_core = shared;
-    if (target->registers_core_from == SMG_FACT_ASSUMED)
+    if (target->registers_core_from == SMG_FACT_ASSUMED) {
         target->registers_core = LARGEST_LANES * target->registers_lane;
+        if (gpu && target->registers_core < FULL_REGISTERS * target->core_lanes)
+            target->registers_core = FULL_REGISTERS * target->core_lanes;
+    }
     if (target->spills_lane_from == SMG_FACT_ASSUMED) target->spills_lane = (target->registers_lane + 2) / 2;
     if (target->subgroup_max_from == SMG_FACT_ASSUMED && target->subgroup_max < target->subgroup_size)
         target->subgroup_max = target->subgroup_size;

@@ -1,5 +1,5 @@
-/* Built-in devices and driver quirks, from targets.def and quirks.def. A row's text is a target file;
- * its facts are used whole (smg_target_named: planning for a device that is not here) or only where
+/* Built-in devices, families of devices and driver quirks, from targets.def, families.def and quirks.def. A row's text is
+ * a target file; a device's facts are used whole (smg_target_named: planning for a device that is not here) or only where
  * a real device of that name does not answer (smg_target_apply_tables). */
 #include "target/target_private.h"
 
@@ -13,6 +13,13 @@ static const target_row target_rows[] = {
 #define SMG_TARGET_ROW(name, match, text) {name, match, text},
 #include "target/targets.def"
 #undef SMG_TARGET_ROW
+};
+
+/* The name is for messages. */
+static const target_row family_rows[] = {
+#define SMG_FAMILY_ROW(match, text) {match " family", match, text},
+#include "target/families.def"
+#undef SMG_FAMILY_ROW
 };
 
 typedef struct quirk_row {
@@ -82,16 +89,22 @@ static void apply_quirk(smg_context *ctx, smg_target *target, const quirk_row *q
             quirk->why);
 }
 
+/* The first whose match is part of the name; NULL: none. */
+static const target_row *matching(const target_row *rows, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].match[0] && smg_text_contains(name, rows[i].match)) return &rows[i];
+    return NULL;
+}
+
 smg_status smg_target_apply_tables(smg_context *ctx, smg_target *target) {
-    for (size_t i = 0; i < SMG_COUNT_OF(target_rows); i++) {
-        const target_row *row = &target_rows[i];
-        if (!row->match[0] || !smg_text_contains(target->name, row->match)) continue;
+    const target_row *row = matching(target_rows, SMG_COUNT_OF(target_rows), target->name);
+    if (!row) row = matching(family_rows, SMG_COUNT_OF(family_rows), target->name);
+    if (row) {
         smg_target known;
         SMG_TRY(smg_target_parse(ctx, row->text, row->name, &known));
         take_assumed(target, &known);
         smg_matrices_take(target, &known);
         keep_subgroup_in_range(target);
-        break;
     }
     for (const quirk_row *quirk = quirk_rows; quirk->key; quirk++)
         if (smg_text_contains(target->name, quirk->device) && smg_text_contains(target->driver, quirk->driver))

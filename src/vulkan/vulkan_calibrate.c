@@ -1,5 +1,5 @@
 /* Measured facts: multiply-add rate, bandwidth against the working set (which shows the last-level cache), cost of a
- * dispatch and of a workgroup barrier, lanes and shared memory that a core holds at a time. What can be asked is asked:
+ * dispatch and of a workgroup barrier, lanes, registers and shared memory that a core holds at a time. What can be asked is asked:
  * the cores of a CPU and its cache; cores of another device that nobody tells are how many times faster the whole
  * device is than one workgroup. Rates are rounded to steps beside the table's value, so that a machine gives the same
  * answer each time; where even the best runs disagree somebody else is using the device, and the table's value stays.
@@ -11,7 +11,7 @@
 
 enum { SET_COUNT = 15 }; /* 4 MiB .. 512 MiB in half octaves */
 
-static const smg_vk_kept calibration = {"calibration", "# smg calibration 3 "};
+static const smg_vk_kept calibration = {"calibration", "# smg calibration 4 "};
 
 typedef struct measured {
     double value; /* 0: not measured */
@@ -22,6 +22,7 @@ typedef struct measurements {
     measured fma_rate, one_group_rate, bandwidth, cache_bandwidth, dispatch_cost, barrier_cost;
     int64_t cores, cache_bytes; /* 0: told by somebody, or none seen */
     int64_t core_lanes, shared_core;
+    int64_t registers_lane, registers_core; /* 0: known, or not found out */
 } measurements;
 
 /* ---- measuring ------------------------------------------------------------------------------- */
@@ -117,12 +118,39 @@ static smg_status measure_core(smg_vk_bench *bench, measurements *m) {
     return SMG_OK;
 }
 
+#define REGISTERS_GROUP 64  /* lanes: a core's registers are dealt out in small parts */
+#define REGISTERS_STEP 1024 /* what does not fill another workgroup is left */
+#define REGISTERS_FEW 64    /* values of a lane that every GPU has registers for */
+#define REGISTERS_MANY 320  /* that none has */
+
+/* A lane has what the driver gives a kernel that wants more than there are, where it tells; a core as many as the lanes
+ * that it holds of such a kernel, or of one with fewer. */
+static smg_status measure_registers(smg_vk_bench *bench, measurements *m) {
+    const smg_target *target = &bench->dev->target;
+    if (target->registers_lane_from != SMG_FACT_ASSUMED) return SMG_OK;
+    int64_t lanes = bench->read_size < REGISTERS_GROUP ? bench->read_size : REGISTERS_GROUP;
+    int64_t groups = 0, registers = 0, held = 0;
+    SMG_TRY(smg_vk_bench_registers(bench, true, lanes, &groups, &registers));
+    if (registers > target->registers_lane && registers < REGISTERS_MANY) {
+        m->registers_lane = registers;
+        held = groups / bench->cores * lanes * registers;
+    }
+    SMG_TRY(smg_vk_bench_registers(bench, false, lanes, &groups, &registers));
+    if (registers < REGISTERS_FEW) registers = REGISTERS_FEW;
+    if (groups / bench->cores * lanes * registers > held) held = groups / bench->cores * lanes * registers;
+    m->registers_core = (held + REGISTERS_STEP - 1) / REGISTERS_STEP * REGISTERS_STEP;
+    smg_log(bench->dev->ctx, SMG_LOG_INFO, "calibrate: a lane has %lld registers, a core holds %lld",
+            (long long)m->registers_lane, (long long)m->registers_core);
+    return SMG_OK;
+}
+
 static smg_status measure_all(smg_vk_bench *bench, measurements *m) {
     bool cpu = bench->dev->target.type == SMG_DEVICE_CPU;
     SMG_TRY(cpu ? measure_cpu(bench, m) : measure_gpu(bench, m));
     SMG_TRY(smg_vk_bench_fill(bench));
     if (cpu) return measure_cpu_memory(bench, m); /* the rest is waking threads up, which the table knows better */
     SMG_TRY(measure_core(bench, m));
+    SMG_TRY(measure_registers(bench, m));
     SMG_TRY(seek_cache(bench, m));
     SMG_TRY(smg_vk_bench_dispatch(bench, &m->dispatch_cost.value));
     m->dispatch_cost.settled = bench->settled;
@@ -187,6 +215,8 @@ static bool apply(smg_vk_device *dev, const measurements *m) {
     if (m->cache_bytes > 0) SET_FACT(t, cache_bytes, m->cache_bytes, SMG_FACT_MEASURED);
     if (m->core_lanes > t->subgroup_max) SET_FACT(t, core_lanes, m->core_lanes, SMG_FACT_MEASURED);
     if (m->shared_core > 0) SET_FACT(t, shared_core, m->shared_core, SMG_FACT_MEASURED);
+    if (m->registers_lane > 0) SET_FACT(t, registers_lane, m->registers_lane, SMG_FACT_MEASURED);
+    if (m->registers_core > 0) SET_FACT(t, registers_core, m->registers_core, SMG_FACT_MEASURED);
     all = take_rate(dev, "fma_rate", m->fma_rate, &t->fma_rate, &t->fma_rate_from) && all;
     all = take_rate(dev, "bandwidth", m->bandwidth, &t->bandwidth, &t->bandwidth_from) && all;
     all = take_rate(dev, "cache_bandwidth", m->cache_bandwidth, &t->cache_bandwidth, &t->cache_bandwidth_from) && all;
@@ -228,11 +258,13 @@ smg_status smg_vk_calibrate(smg_vk_device *dev) {
     ask(&dev->target);
     SMG_TRY(smg_vk_read_rates(dev));
     dev->calibrated = read_cache(dev, path);
+    smg_target_settle(&dev->target);
     if (dev->calibrated) return SMG_OK;
     smg_progress(dev->ctx, "calibrate", 0, 1, "device");
     measurements m = {0};
     SMG_TRY(measure(dev, &m));
     bool settled = apply(dev, &m);
+    smg_target_settle(&dev->target);
     SMG_TRY(smg_target_verify(dev->ctx, &dev->target));
     dev->calibrated = true;
     if (settled) write_cache(dev, path); /* else measured again next time */

@@ -313,13 +313,14 @@ smg_status smg_vk_bench_matrix(smg_vk_device *dev, smg_vk_pipeline *pipeline, sm
 
 #define RESIDENT_GROUPS 40 /* for each core; none runs so many at once */
 #define RESIDENT_STEPS 4096
+#define REGISTERS_STEPS 256 /* of a multiply-add for each value */
 
-static smg_status count_resident(smg_vk_bench *bench, smg_vk_pipeline *pipeline, int64_t *out_groups) {
+static smg_status count_resident(smg_vk_bench *bench, smg_vk_pipeline *pipeline, uint32_t steps, int64_t *out_groups) {
     const work w = {
         .pipeline = pipeline,
         .bindings = {{bench->result, 0, 0}},
         .binding_count = 1,
-        .push = {RESIDENT_STEPS, 0, 0},
+        .push = {steps, float_bits(0.999f), float_bits(0.5f)},
         .groups = at_most(bench->cores * RESIDENT_GROUPS, bench->dev->target.max_grid_x),
         .dispatches = 1,
     };
@@ -337,7 +338,20 @@ smg_status smg_vk_bench_resident(smg_vk_bench *bench, int64_t lanes, int64_t sha
     smg_vk_pipeline *pipeline = NULL;
     SMG_TRY(make_sized(bench, "calibrate resident", smg_calibrate_resident, sizeof smg_calibrate_resident, constants, 2,
                        1, &pipeline));
-    smg_status status = count_resident(bench, pipeline, out_groups);
+    smg_status status = count_resident(bench, pipeline, RESIDENT_STEPS, out_groups);
+    smg_vk_pipeline_destroy(pipeline);
+    return status;
+}
+
+smg_status smg_vk_bench_registers(smg_vk_bench *bench, bool all, int64_t lanes, int64_t *out_groups,
+                                  int64_t *out_registers) {
+    const uint32_t *words = all ? smg_calibrate_registers_many : smg_calibrate_registers_few;
+    size_t bytes = all ? sizeof smg_calibrate_registers_many : sizeof smg_calibrate_registers_few;
+    smg_vk_pipeline *pipeline = NULL;
+    SMG_TRY(make_pipeline(bench, "calibrate registers", words, bytes, lanes, 1, &pipeline));
+    double registers = smg_vk_pipeline_built(pipeline).registers;
+    *out_registers = registers > 0 ? (int64_t)registers : 0;
+    smg_status status = count_resident(bench, pipeline, REGISTERS_STEPS, out_groups);
     smg_vk_pipeline_destroy(pipeline);
     return status;
 }

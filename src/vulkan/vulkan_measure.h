@@ -34,6 +34,10 @@ smg_status smg_vk_bench_dispatch(smg_vk_bench *bench, double *out_seconds);
 smg_status smg_vk_bench_barrier(smg_vk_bench *bench, double *out_seconds);
 /* The most workgroups of `lanes` invocations that ran at the same time, each with so much shared memory. */
 smg_status smg_vk_bench_resident(smg_vk_bench *bench, int64_t lanes, int64_t shared_bytes, int64_t *out_groups);
+/* The same of invocations with many values each (all: more than any lane has registers for), and how many registers the
+ * driver says that a lane has; 0: it does not say. */
+smg_status smg_vk_bench_registers(smg_vk_bench *bench, bool all, int64_t lanes, int64_t *out_groups,
+                                  int64_t *out_registers);
 
 /* Flop/s of a kernel that does `flops_step` in each of as many steps as its first push constant says, in each
  * workgroup; the others are 0, its bindings the buffers. */

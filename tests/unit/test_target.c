@@ -317,6 +317,40 @@ static void test_tables(void **state) {
     smg_context_destroy(ctx);
 }
 
+/* A chip that has no row takes what its maker's chips have in common, and neither cores nor rates. */
+static void test_families(void **state) {
+    (void)state;
+    static const struct {
+        const char *device;
+        int registers, subgroup;
+    } rows[] = {{"NVIDIA GeForce RTX 4090", 255, 32},
+                {"NVIDIA GeForce RTX 4090 (NVK AD102)", 112, 32}, /* another compiler, which has a row */
+                {"AMD Radeon RX 6800 XT (RADV NAVI21)", 160, 32},
+                {"Intel(R) UHD Graphics 620 (KBL GT2)", 72, 8},
+                {"Turnip Adreno (TM) 660", 112, 64},
+                {"Apple M3 Max", 72, 32},
+                {"a device of tomorrow", 64, 32}};
+    smg_context *ctx = new_context();
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+        smg_target target;
+        smg_target_init(&target);
+        snprintf(target.name, sizeof target.name, "%s", rows[i].device);
+        target.subgroup_size = 32;
+        target.subgroup_max = 64;
+        must(ctx, smg_target_apply_tables(ctx, &target));
+        assert_int_equal(target.registers_lane, rows[i].registers);
+        assert_int_equal(target.subgroup_size, rows[i].subgroup);
+        if (rows[i].registers != 112 || rows[i].subgroup != 32) {
+            assert_int_equal(target.cores_from, SMG_FACT_ASSUMED);
+            assert_int_equal(target.fma_rate_from, SMG_FACT_ASSUMED);
+            assert_int_equal(target.bandwidth_from, SMG_FACT_ASSUMED);
+        }
+    }
+    smg_target named;
+    assert_int_equal(smg_target_named(ctx, "NVIDIA family", &named), SMG_NOT_FOUND);
+    smg_context_destroy(ctx);
+}
+
 /* What a type says holds only where no fact does. */
 static void test_settled(void **state) {
     (void)state;
@@ -324,6 +358,11 @@ static void test_settled(void **state) {
     smg_target gpu, cpu, told;
     must(ctx, smg_target_parse(ctx, "type = discrete\nsubgroup_size = 32\n", "gpu", &gpu));
     assert_true(smg_target_switches_lanes(&gpu) && smg_target_hides_loads(&gpu));
+    assert_int_equal(gpu.registers_core, 32 * gpu.core_lanes);
+    gpu.registers_lane = 255; /* as if it had been measured */
+    smg_target_settle(&gpu);
+    assert_int_equal(gpu.registers_core, 256 * 255);
+    assert_int_equal(gpu.spills_lane, 128);
     must(ctx, smg_target_parse(ctx, "type = cpu\nsubgroup_max = 4\n", "cpu", &cpu));
     assert_int_equal(cpu.core_lanes, 4);
     assert_int_equal(cpu.core_lanes_from, SMG_FACT_ASSUMED);
@@ -372,6 +411,7 @@ int main(void) {
         cmocka_unit_test(test_refusals),  cmocka_unit_test(test_too_many_matrices),
         cmocka_unit_test(test_fragments), cmocka_unit_test(test_named),
         cmocka_unit_test(test_files),     cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_families),
         cmocka_unit_test(test_settled),   cmocka_unit_test(test_hash),
     };
     return cmocka_run_group_tests_name("target", tests, NULL, NULL);
