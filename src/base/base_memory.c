@@ -167,7 +167,7 @@ void smg_arena_reset(smg_arena *arena) {
         arena_add_block(arena, room, true); /* without it the next piece asks */
 }
 
-/* The piece's memory, or NULL when the block has no room. The hook may give any alignment. */
+/* The piece's memory, of any content, or NULL when the block has no room. The hook may give any alignment. */
 static void *arena_take(arena_block *block, size_t bytes) {
     uintptr_t free_at = (uintptr_t)block + block->used;
     size_t pad = (size_t)(-free_at & (ARENA_ALIGN - 1));
@@ -176,14 +176,10 @@ static void *arena_take(arena_block *block, size_t bytes) {
     char *memory = (char *)block + block->used + pad;
     block->used += pad + bytes + ARENA_GAP;
     ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
-    return memset(memory, 0, bytes);
+    return memory;
 }
 
-void *smg_arena_alloc(smg_arena *arena, size_t count, size_t size) {
-    if (arena == NULL) return NULL;
-    size_t bytes;
-    if (!multiply_sizes(arena->ctx, count, size, &bytes)) return NULL;
-    bytes = at_least_one(bytes);
+static void *arena_piece(smg_arena *arena, size_t bytes) {
     bool exact = arena->ctx->exact_arenas;
     if (arena->blocks != NULL && !exact) {
         void *memory = arena_take(arena->blocks, bytes);
@@ -195,6 +191,14 @@ void *smg_arena_alloc(smg_arena *arena, size_t count, size_t size) {
     if (block == NULL) return NULL;
     if (ordinary && arena->next_bytes < ARENA_LAST_BLOCK) arena->next_bytes *= 2;
     return arena_take(block, bytes);
+}
+
+void *smg_arena_alloc(smg_arena *arena, size_t count, size_t size) {
+    size_t bytes;
+    if (arena == NULL || !multiply_sizes(arena->ctx, count, size, &bytes)) return NULL;
+    bytes = at_least_one(bytes);
+    void *memory = arena_piece(arena, bytes);
+    return memory == NULL ? NULL : memset(memory, 0, bytes);
 }
 
 char *smg_arena_string_n(smg_arena *arena, const char *text, size_t length) {
@@ -237,15 +241,16 @@ bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, si
             return false;
         }
         int grown = *capacity > 0 ? *capacity * 2 : 8;
-        char *larger = smg_arena_alloc(arena, (size_t)grown, item_size);
+        size_t bytes;
+        if (!multiply_sizes(smg_arena_context(arena), (size_t)grown, item_size, &bytes)) return false;
+        char *larger = arena_piece(arena, bytes);
         if (larger == NULL) return false;
         if (count > 0) memcpy(larger, memory, (size_t)count * item_size);
         memory = larger;
         memcpy(items, &memory, sizeof(memory));
         *capacity = grown;
-    } else {
-        memset(memory + (size_t)count * item_size, 0, item_size); /* it may have been popped */
     }
+    memset(memory + (size_t)count * item_size, 0, item_size);
     return true;
 }
 
