@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles src/vulkan/calibrate_*.comp and prove_*.comp and writes their words into headers beside them, which are
+# Compiles src/vulkan/calibrate_*.comp, resident_*.comp and prove_*.comp and writes their words into headers beside them, which are
 # committed: src/vulkan must not need a shader compiler. A line `// variant: NAME OPTIONS` in a shader asks for
 # smg_FILE_NAME made with these options. Run after changing one of them.
 #
@@ -21,7 +21,7 @@ embed() {
     printf '};\n'
 }
 
-for kind in calibrate prove_small prove_matrix prove_rate; do
+for kind in calibrate resident prove_small prove_matrix prove_rate; do
     guard=SMG_${kind^^}_SPIRV_H
     {
         printf '/* Made by scripts/embed-shaders.sh from src/vulkan/%s*.comp: SPIR-V 1.3. */\n' "$kind"

@@ -118,6 +118,8 @@ bool plan_comes_first(const planner *p, const partition *one, const partition *o
 smg_status plan_search_moves(planner *p, partition *io);
 /* What a segment costs, by the objective. */
 double plan_cost_of(const planner *p, const segment *s);
+/* What of that counts bytes between kernels once more than its price, with the objective time. */
+double plan_passing_of(const planner *p, const segment *s);
 /* plan_split.c: another planner and its partition where sums in parts are cheaper, else those that are given. */
 smg_status plan_split_sums(planner **io_p, partition *io_partition);
 

@@ -3,9 +3,9 @@
  * leave. Both are nodes of a graph like all others, so that a run list with sums in parts is planned, priced and
  * lowered by what plans any graph, and taken where it is cheaper, with the second dispatch and the bytes in between.
  *
- * What is tried: for each kernel of the run list that leaves the device idle, and for runs of a few kernels that sum
- * along one axis (a maximum, then a sum that needs it), some numbers of parts. Kernels of equal structure are looked at
- * once. */
+ * What is tried: for each kernel of the run list that leaves the device idle, alone and with the one behind it, and
+ * for runs of a few kernels that sum along one axis (a maximum, then a sum that needs it), some numbers of parts.
+ * Kernels of equal structure are looked at once. */
 #include <math.h>
 
 #include "plan/plan_parts.h"
@@ -16,15 +16,18 @@
 #define SPLIT_IDLE 3.0  /* fewer workgroups than this for each core leave it idle */
 #define SPLIT_FULL 16.0 /* more are of no use */
 #define SPLIT_GAIN 0.92 /* of the time, at most, is left */
-#define SPLIT_WAIT 1.5  /* dispatches: what a kernel more takes that waits for the one before (bench/NOTES.md) */
-#define SPLIT_COST 4.0  /* dispatches that a kernel takes at least, to be looked at */
+#define SPLIT_HOPE 1.25 /* of it so many parts take at most where half of them may pay; else a quarter is tried */
+/* Dispatches: what a kernel more takes that waits for the one before. Half of it where a kernel that is there already
+ * reads what the one before has just written, in more pieces (bench/NOTES.md). */
+#define SPLIT_WAIT 1.5
+#define SPLIT_COST 4.0 /* dispatches that a kernel takes at least, to be looked at */
 
 /* What came out for kernels of one structure. */
 typedef struct verdict {
     bool pays;
     int member, axis; /* the sum, and the dim of its first operand */
     int64_t chunk;
-    double before, after; /* as plan_cost_of counts, seconds */
+    double before, after; /* seconds */
 } verdict;
 
 /* Kernels of the run list, one behind the other. */
@@ -32,7 +35,7 @@ typedef struct run {
     int first, last, from, to; /* kernels, both included; of the order */
     smg_node_id member[PLAN_MAX_MEMBERS];
     int count;
-    double cost;
+    double seconds;
 } run;
 
 typedef struct splitter {
@@ -64,13 +67,24 @@ static int kernel_of(const splitter *s, smg_node_id id) {
     return kernel;
 }
 
-/* What a partition costs; one of more kernels than `kernels` waits more often than prices say. */
-static double cost_of(const splitter *s, const partition *list, int kernels) {
-    return list->cost + SPLIT_WAIT * s->p->target->dispatch_cost * fmax(list->count - kernels, 0);
+/* What a kernel leaves for others counts once more here, not three times: no kernel could keep the parts of a sum. */
+static double less_passing(const planner *p, const segment *of) {
+    return 2.0 / 3 * plan_passing_of(p, of);
 }
 
-/* Every kernel that sums along the axis leaves the device idle, one of a run of one, several of a longer one, the first
- * of it too. */
+static double seconds_of(const planner *p, const partition *list) {
+    double seconds = list->cost;
+    for (int k = 0; k < list->count; k++) seconds -= less_passing(p, list->best[list->ends[k]].segment);
+    return seconds;
+}
+
+/* One with parts, in place of `kernels`, waits longer than prices say. */
+static double seconds_in_parts(const planner *p, const partition *list, int kernels) {
+    return seconds_of(p, list) + SPLIT_WAIT * p->target->dispatch_cost * fmax(list->count - kernels, 0.5);
+}
+
+/* Every kernel that sums along the axis leaves the device idle: of a run of one that one, of two the first at least,
+ * whose parts the other may sum up where it reads them, of a longer one several, the first of it too. */
 static bool is_worth_it(const splitter *s, const run *r, const parts *made) {
     int kernels = 0, before = -1;
     bool idle = true, first = false;
@@ -83,7 +97,8 @@ static bool is_worth_it(const splitter *s, const run *r, const parts *made) {
         kernels += kernel != before;
         before = kernel;
     }
-    return (idle || s->p->options->parts > 0) && (r->first == r->last || (kernels > 1 && first));
+    bool enough = r->first == r->last || (first && (kernels > 1 || r->last == r->first + 1));
+    return (idle || s->p->options->parts > 0) && enough;
 }
 
 static int64_t extent_at(const splitter *s, smg_node_id id, int axis) {
@@ -122,12 +137,12 @@ static const bool *behind_sums(const planner *p, smg_arena *arena, const bool *n
 
 /* ---- what it would cost -------------------------------------------------------------------------- */
 
-static smg_status cost_in_parts(const splitter *s, const run *r, const plan_split *split, const bool *own,
-                                smg_arena *arena, bool *io_covered, double *out_cost) {
+static smg_status time_in_parts(const splitter *s, const run *r, const plan_split *split, const bool *own,
+                                smg_arena *arena, bool *io_covered, double *out_seconds) {
     planner *p;
     parts *made;
     partition list;
-    *out_cost = HUGE_VAL;
+    *out_seconds = HUGE_VAL;
     SMG_TRY(parts_seek(s->p, split, arena, &made));
     if (made == NULL || !is_worth_it(s, r, made)) return SMG_OK;
     SMG_TRY(parts_plan(made, &p));
@@ -143,7 +158,7 @@ static smg_status cost_in_parts(const splitter *s, const run *r, const plan_spli
 
     smg_status status = plan_choose_list(p, false, &list);
     if (status == SMG_NO_FIT) smg_context_clear_error(p->ctx);
-    if (status == SMG_OK && !list.over) *out_cost = cost_of(s, &list, r->last - r->first + 1);
+    if (status == SMG_OK && !list.over) *out_seconds = seconds_in_parts(p, &list, r->last - r->first + 1);
     return status == SMG_NO_FIT ? SMG_OK : status;
 }
 
@@ -167,24 +182,29 @@ static int64_t chunk_of(const splitter *s, const plan_split *split, int64_t numb
     return chunk;
 }
 
-/* The axis of a member's sum, in several numbers of parts. */
+/* The axis of a member's sum, in several numbers of parts, from many to few. */
 static smg_status try_axis(const splitter *s, const run *r, int member, const bool *own, plan_split *split,
                            bool *io_covered, verdict *io_best) {
     int64_t extent = extent_at(s, split->node, split->axis), last = 0;
     int64_t asked = s->p->options->parts, number = asked > 0 ? asked : most_parts(s, r, extent);
+    bool hopeless = false;
     for (int tries = 0; tries < SPLIT_TRIES && number > 1; tries++, number /= 2) {
-        double cost;
+        double seconds;
         smg_arena *arena;
         split->chunk = chunk_of(s, split, number, extent);
         if (split->chunk == last) continue;
         last = split->chunk;
         SMG_TRY(smg_arena_create(s->p->ctx, &arena));
-        smg_status status = cost_in_parts(s, r, split, own, arena, io_covered, &cost);
+        smg_status status = time_in_parts(s, r, split, own, arena, io_covered, &seconds);
         smg_arena_destroy(arena);
         SMG_TRY(status);
-        if (cost > r->cost || asked > 0) tries = SPLIT_TRIES; /* fewer parts do not change that */
-        if (cost >= io_best->after) continue;
-        io_best->after = cost;
+        if (asked > 0 || (hopeless && seconds > SPLIT_HOPE * r->seconds)) tries = SPLIT_TRIES;
+        if (seconds > SPLIT_HOPE * r->seconds) {
+            number /= 2;
+            hopeless = true;
+        }
+        if (seconds >= io_best->after) continue;
+        io_best->after = seconds;
         io_best->member = member;
         io_best->chunk = split->chunk;
         io_best->axis = split->axis;
@@ -199,7 +219,7 @@ static smg_status try_run(const splitter *s, const run *r, verdict *out) {
     for (int i = r->from; i < r->to; i++) own[s->p->order[i]] = true;
     const bool *summed = behind_sums(s->p, s->arena, own);
     if (summed == NULL) return SMG_MEMORY;
-    *out = (verdict){.before = r->cost, .after = HUGE_VAL};
+    *out = (verdict){.before = r->seconds, .after = HUGE_VAL};
     for (int i = 0; i < r->count; i++) {
         const smg_node *n = smg_graph_node(s->p->g, r->member[i]);
         int axis = own[r->member[i]] && !covered[i] ? summed_dim(s, n) : -1;
@@ -217,11 +237,11 @@ static bool find_run(const splitter *s, int first, int last, run *out) {
     *out = (run){.first = first, .last = last, .from = begin_of(s, first), .to = s->of->ends[last]};
     for (int k = first; k <= last; k++) {
         idle += is_idle(s, k) || s->p->options->parts > 0;
-        out->cost += plan_cost_of(s->p, segment_of(s, k));
+        out->seconds += plan_cost_of(s->p, segment_of(s, k)) - less_passing(s->p, segment_of(s, k));
     }
     for (int i = out->from; i < out->to; i++)
         products += smg_node_class(smg_graph_node(s->p->g, s->p->order[i])) == SMG_CLASS_CONTRACT;
-    if (idle < (first == last ? 1 : 2) || out->to - out->from > PLAN_MAX_SEGMENT || products > PLAN_MAX_PRODUCTS)
+    if (idle < (last - first < 2 ? 1 : 2) || out->to - out->from > PLAN_MAX_SEGMENT || products > PLAN_MAX_PRODUCTS)
         return false;
     out->count = plan_members(s->p, out->from, out->to, out->member);
     return out->count > 0;
@@ -337,7 +357,8 @@ smg_status plan_split_sums(planner **io_p, partition *io_partition) {
     SMG_TRY(plan_choose_list(p, false, &list));
     bool pressed = list.live > list.limit || s.p->options->memory_pressure > 0;
     if (list.over || (list.live > io_partition->live && pressed)) return SMG_OK;
-    if (s.p->options->parts == 0 && cost_of(&s, &list, io_partition->count) >= io_partition->cost) return SMG_OK;
+    double after = seconds_in_parts(p, &list, io_partition->count);
+    if (s.p->options->parts == 0 && after >= seconds_of(s.p, io_partition)) return SMG_OK;
     *io_p = p;
     *io_partition = list;
     return SMG_OK;

@@ -169,12 +169,43 @@ static smg_status add_products(enumerator *e) {
     return found ? SMG_OK : add_held_rows(e);
 }
 
+#define MOST_FEW 16 /* elements of an axis that each lane sums up by itself */
+
+/* Short axes of the block that are summed up, and that no result has: what several workgroups left of a sum. */
+static smg_axis_set summed_few(const enumerator *e) {
+    smg_axis_set few = 0, kept = 0;
+    for (int i = 0; i < e->space->nodes.count; i++) {
+        const smg_snode *n = &e->space->nodes.items[i];
+        kept |= n->output ? n->result : 0;
+        if (n->class_ == SMG_CLASS_REDUCE) few |= n->iterates & ~n->result;
+    }
+    few &= e->roles.columns & ~kept;
+    for (int a = 0; a < e->space->axes.count; a++) {
+        int64_t extent;
+        if (!sched_constant(e, a, &extent) || extent > MOST_FEW) few &= ~SMG_AXIS_BIT(a);
+    }
+    return few;
+}
+
+/* Lanes over the other columns alone: neighbours read neighbours, and a sum over few elements needs no other lane. */
+static smg_status add_few_in_lanes(enumerator *e, int row) {
+    smg_roles before = e->roles;
+    smg_axis_set few = summed_few(e);
+    if (few == 0 || few == e->roles.columns) return SMG_OK;
+    e->roles.columns &= ~few;
+    e->roles.held |= few;
+    smg_status status = add_grid(e, row, -1);
+    e->roles = before;
+    return status;
+}
+
 static smg_status add_rows(enumerator *e) {
     int row = smg_sched_largest(e->roles.spatial, e->nominal);
     int run = e->run_axis = smg_sched_run_axis(e->space, &e->roles, e->nominal);
     int64_t extent;
     e->by_fours = run >= 0 && sched_constant(e, run, &extent) && extent % SCHED_LOAD == 0;
     SMG_TRY(add_grid(e, row, -1));
+    SMG_TRY(add_few_in_lanes(e, row));
     if (run < 0 || !(e->roles.spatial & SMG_AXIS_BIT(run))) return SMG_OK;
     return add_grid(e, smg_sched_largest(e->roles.spatial & ~SMG_AXIS_BIT(run), e->nominal), run);
 }

@@ -1,6 +1,6 @@
-/* Built-in devices, families of devices and driver quirks, from targets.def, families.def and quirks.def. A row's text is
- * a target file; a device's facts are used whole (smg_target_named: planning for a device that is not here) or only where
- * a real device of that name does not answer (smg_target_apply_tables). */
+/* Built-in devices, families of devices and driver quirks, from targets.def, families.def and quirks.def. A row's text
+ * is a target file; a device's facts are used whole (smg_target_named: planning for a device that is not here) or only
+ * where a real device of that name does not answer (smg_target_apply_tables). */
 #include "target/target_private.h"
 
 typedef struct target_row {

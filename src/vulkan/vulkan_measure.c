@@ -4,6 +4,7 @@
 #include "vulkan/vulkan_measure.h"
 
 #include "vulkan/calibrate_spirv.h"
+#include "vulkan/resident_spirv.h"
 
 #include <math.h>
 
@@ -336,7 +337,7 @@ static smg_status count_resident(smg_vk_bench *bench, smg_vk_pipeline *pipeline,
 smg_status smg_vk_bench_resident(smg_vk_bench *bench, int64_t lanes, int64_t shared_bytes, int64_t *out_groups) {
     const uint32_t constants[2] = {(uint32_t)lanes, (uint32_t)(shared_bytes < 4 ? 1 : shared_bytes / 4)};
     smg_vk_pipeline *pipeline = NULL;
-    SMG_TRY(make_sized(bench, "calibrate resident", smg_calibrate_resident, sizeof smg_calibrate_resident, constants, 2,
+    SMG_TRY(make_sized(bench, "calibrate resident", smg_resident_lanes, sizeof smg_resident_lanes, constants, 2,
                        1, &pipeline));
     smg_status status = count_resident(bench, pipeline, RESIDENT_STEPS, out_groups);
     smg_vk_pipeline_destroy(pipeline);
@@ -345,8 +346,8 @@ smg_status smg_vk_bench_resident(smg_vk_bench *bench, int64_t lanes, int64_t sha
 
 smg_status smg_vk_bench_registers(smg_vk_bench *bench, bool all, int64_t lanes, int64_t *out_groups,
                                   int64_t *out_registers) {
-    const uint32_t *words = all ? smg_calibrate_registers_many : smg_calibrate_registers_few;
-    size_t bytes = all ? sizeof smg_calibrate_registers_many : sizeof smg_calibrate_registers_few;
+    const uint32_t *words = all ? smg_resident_registers_many : smg_resident_registers_few;
+    size_t bytes = all ? sizeof smg_resident_registers_many : sizeof smg_resident_registers_few;
     smg_vk_pipeline *pipeline = NULL;
     SMG_TRY(make_pipeline(bench, "calibrate registers", words, bytes, lanes, 1, &pipeline));
     double registers = smg_vk_pipeline_built(pipeline).registers;

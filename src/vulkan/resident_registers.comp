@@ -1,4 +1,4 @@
-// Workgroups that run at once, each lane with many values that are all needed: counted as in calibrate_resident.comp. As
+// Workgroups that run at once, each lane with many values that are all needed: counted as in resident_lanes.comp. As
 // many as the registers of a core hold; MANY are more than any lane has.
 // variant: many -DMANY
 // variant: few
