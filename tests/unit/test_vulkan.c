@@ -490,6 +490,12 @@ static void test_resident(void **state) {
         assert_int_equal(smg_vk_bench_resident(&bench, 32, shared, &groups), SMG_OK);
         assert_in_range(groups, 1, cpu && smg_cpu_cores() < 40 ? smg_cpu_cores() : 40);
     }
+    for (int all = 0; all < 2; all++) { /* of lanes with many values, or with more than any has registers for */
+        int64_t groups = 0, registers = -1;
+        assert_int_equal(smg_vk_bench_registers(&bench, all == 1, 32, &groups, &registers), SMG_OK);
+        assert_in_range(groups, 1, cpu && smg_cpu_cores() < 40 ? smg_cpu_cores() : 40);
+        assert_in_range(registers, 0, 4096);
+    }
     smg_vk_bench_destroy(&bench);
     close_device(&f);
 }
