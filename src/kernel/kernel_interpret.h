@@ -26,7 +26,7 @@ typedef struct kernel_step {
     int index;             /* tile or access */
     const smg_kleaf *leaf; /* TILE */
     double value;
-    bool jumps; /* of a float: it is rounded to f32 first, as the reference does */
+    bool jumps; /* of floats: they are rounded to f32 first, as one of two that are compared is where it was stored */
 } kernel_step;
 
 /* Steps in an order in which operands come first; a step's result is the slot of its number. */

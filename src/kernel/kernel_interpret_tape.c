@@ -66,7 +66,8 @@ static smg_status compile(compiler *c, smg_expr expr, int *out_step) {
                             .arg = {-1, -1, -1}};
         if (node->prim == SMG_PRIM_CONST) step.what = KERNEL_STEP_CONST;
         if (node->kind == SMG_KIND_FLOAT) step.value = (double)(float)node->value; /* as a tile would have it */
-        step.jumps = smg_prim_is_step(node->prim) && smg_expr_get(k->exprs, node->arg[0])->kind == SMG_KIND_FLOAT;
+        step.jumps = (smg_prim_is_step(node->prim) || smg_prim_compares(node->prim)) &&
+                     smg_expr_get(k->exprs, node->arg[0])->kind == SMG_KIND_FLOAT;
         for (int i = 0; i < smg_prim_arity(node->prim); i++) SMG_TRY(compile(c, node->arg[i], &step.arg[i]));
         SMG_TRY(push_step(c, step, out_step));
     }
@@ -289,7 +290,8 @@ static void step_prim(const kernel_worker *w, const kernel_step *step, int n, do
     } else if (step->kind == SMG_KIND_FLOAT && step->prim == SMG_PRIM_MUL) {
         for (int i = 0; i < n; i++) out[i] = x[i] * y[i];
     } else if (step->jumps) {
-        for (int i = 0; i < n; i++) out[i] = smg_prim_eval(step->prim, step->kind, (double)(float)x[i], 0.0, 0.0);
+        for (int i = 0; i < n; i++)
+            out[i] = smg_prim_eval(step->prim, step->kind, (double)(float)x[i], (double)(float)y[i], 0.0);
     } else {
         for (int i = 0; i < n; i++) out[i] = smg_prim_eval(step->prim, step->kind, x[i], y[i], z[i]);
         if (step->kind == SMG_KIND_INT) wrap_block(x, step->arg[1] >= 0 ? y : x, n, out);

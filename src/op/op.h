@@ -61,6 +61,8 @@ double smg_prim_cost(smg_prim prim);
 /* Jumps at whole numbers: a result may hang on the last bit of the operand, so the reference rounds that
  * to the operand's type first. */
 bool smg_prim_is_step(smg_prim prim);
+/* Orders its two operands, or says whether they are equal. */
+bool smg_prim_compares(smg_prim prim);
 /* What holds of a primitive for all values, -0 counting as 0, as bits: the simplifier, the rewrites and the slicers ask
  * these. */
 typedef enum smg_law {

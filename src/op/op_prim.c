@@ -75,6 +75,10 @@ bool smg_prim_is_step(smg_prim prim) {
     return false;
 }
 
+bool smg_prim_compares(smg_prim prim) {
+    return prim == SMG_PRIM_LT || prim == SMG_PRIM_LE || prim == SMG_PRIM_EQ;
+}
+
 static double to_integer(double value) {
     if (!(value >= -2147483648.0)) return value < 0.0 ? -2147483648.0 : 0.0; /* NaN: 0 */
     return value > 2147483647.0 ? 2147483647.0 : trunc(value);

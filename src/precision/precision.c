@@ -25,6 +25,7 @@ typedef struct fact {
     bool misfit;      /* a constant that the type does not hold well */
     bool run;         /* a float input has a part in it */
     const char *hung; /* the word of a reader that needs it exactly: of a periodic function, or of one that jumps */
+    bool compared;    /* it, or what maps make of it, with another value that runs bring */
     int readers;
     bool factor; /* of a product, or its table's rows are gathered */
 } fact;
@@ -254,6 +255,17 @@ static void hang_leaves(precision *p, const smg_node *n, smg_expr expr, const ch
     for (int i = 0; i < smg_prim_arity(e.prim); i++) hang_leaves(p, n, e.arg[i], reader);
 }
 
+/* Are both sides floats that runs bring? A value and its own maximum come out equal only where both are as they were:
+ * one may be in memory, and rounded there, when the other never left the registers. */
+static bool compares_runs(const precision *p, const smg_node *n, smg_expr expr) {
+    if (!smg_prim_compares(smg_expr_get(p->exprs, expr)->prim)) return false;
+    for (int k = 0; k < n->operand_count; k++) {
+        const smg_node *operand = smg_graph_node(p->g, n->operand[k]);
+        if (smg_type_kind(operand->type) != SMG_KIND_FLOAT || !p->facts[n->operand[k]].run) return false;
+    }
+    return true;
+}
+
 static void mark_hung(precision *p, smg_node_id id) {
     const smg_node *n = smg_graph_node(p->g, id);
     smg_expr leaf[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
@@ -261,7 +273,17 @@ static void mark_hung(precision *p, smg_node_id id) {
     for (int k = 0; k < n->operand_count; k++)
         leaf[k] = smg_expr_leaf(p->exprs, smg_type_kind(smg_graph_node(p->g, n->operand[k])->type), k);
     smg_expr expr = smg_op_expr(p->exprs, n->op, n->type, leaf);
-    if (expr != SMG_EXPR_NONE) hang_leaves(p, n, expr, NULL);
+    if (expr == SMG_EXPR_NONE) return;
+    hang_leaves(p, n, expr, NULL);
+    for (int k = 0; k < n->operand_count && compares_runs(p, n, expr); k++) p->facts[n->operand[k]].compared = true;
+}
+
+/* A kernel may make a map anew of what another one has stored, so that has to be exact as well. */
+static void compare_operands(precision *p, smg_node_id id) {
+    const smg_node *n = smg_graph_node(p->g, id);
+    smg_op_class class_ = smg_node_class(n);
+    if (!p->facts[id].compared || (class_ != SMG_CLASS_MAP && class_ != SMG_CLASS_VIEW)) return;
+    for (int k = 0; k < n->operand_count; k++) p->facts[n->operand[k]].compared = true;
 }
 
 /* An angle is as exact as the positions and frequencies that make it. Not so what runs bring: where all that it comes
@@ -316,6 +338,8 @@ static const char *objection(const precision *p, smg_node_id id) {
         why = smg_arena_format(p->arena, "positions alone make it, up to %g", f->most);
     else if (f->hung != NULL)
         why = smg_arena_format(p->arena, "%s needs it exactly", f->hung);
+    else if (f->compared)
+        return "a comparison needs it as it was";
     else if (f->statistic && !is_output(p->g, id))
         return "it is a statistic";
     else
@@ -453,7 +477,10 @@ static smg_status make(precision *p) {
     SMG_TRY(smg_exprs_create(p->arena, &p->exprs));
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) p->facts[id] = of_node(p, id);
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) mark_hung(p, id);
-    for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) hang_operands(p, id);
+    for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) {
+        hang_operands(p, id);
+        compare_operands(p, id);
+    }
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) decide(p, id);
     SMG_TRY(keep_enlarged(p));
     match_states(p);
