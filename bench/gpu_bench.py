@@ -191,7 +191,7 @@ class Bench:
         pairs, finite = case.check(precision)
         limit = gpu_rows.F32_LIMIT if precision == "f32" else row["f16"]
         result.update(error=gpu_peers.error_of(pairs), finite=finite,
-                      limit=max(limit, ROUNDINGS * gpu_peers.rounding_of(pairs)))
+                      limit=max(limit, ROUNDINGS * gpu_peers.rounding_of(pairs, precision)))
         for name in case.outputs:
             os.remove(os.path.join(self.work, name + ".npy"))
         return result

@@ -160,9 +160,10 @@ def error_of(pairs):
     return (off / all_of) ** 0.5 if all_of > 0 else float("inf")
 
 
-def rounding_of(pairs):
-    """error_of the best results that the type holds: 16 bits hold few digits of a millionth."""
-    return error_of([(want.to(got.dtype), want) for got, want in pairs])
+def rounding_of(pairs, precision):
+    """error_of the best results that the precision holds: 16 bits hold few digits of a millionth. Files have f32."""
+    dtype = torch.float16 if precision == "f16" else torch.float32
+    return error_of([(want.to(dtype), want) for _, want in pairs])
 
 
 def load(path, device):

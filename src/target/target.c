@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* Tells the two field types of SMG_TARGET_FACTS apart without naming a variable. */
-#define FIELD_IS_REAL(ctype) (_Generic((ctype)0, double : true, default : false))
+#define FIELD_IS_REAL(ctype) (_Generic((ctype)0, double: true, default: false))
 
 const smg_fact_row smg_fact_rows[SMG_TARGET_FACT_COUNT] = {
 #define SMG_TARGET_FIELD(ctype, field, careful, unit, what)                                                            \

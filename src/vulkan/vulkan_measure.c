@@ -337,8 +337,8 @@ static smg_status count_resident(smg_vk_bench *bench, smg_vk_pipeline *pipeline,
 smg_status smg_vk_bench_resident(smg_vk_bench *bench, int64_t lanes, int64_t shared_bytes, int64_t *out_groups) {
     const uint32_t constants[2] = {(uint32_t)lanes, (uint32_t)(shared_bytes < 4 ? 1 : shared_bytes / 4)};
     smg_vk_pipeline *pipeline = NULL;
-    SMG_TRY(make_sized(bench, "calibrate resident", smg_resident_lanes, sizeof smg_resident_lanes, constants, 2,
-                       1, &pipeline));
+    SMG_TRY(make_sized(bench, "calibrate resident", smg_resident_lanes, sizeof smg_resident_lanes, constants, 2, 1,
+                       &pipeline));
     smg_status status = count_resident(bench, pipeline, RESIDENT_STEPS, out_groups);
     smg_vk_pipeline_destroy(pipeline);
     return status;

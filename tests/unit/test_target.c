@@ -411,8 +411,8 @@ int main(void) {
         cmocka_unit_test(test_refusals),  cmocka_unit_test(test_too_many_matrices),
         cmocka_unit_test(test_fragments), cmocka_unit_test(test_named),
         cmocka_unit_test(test_files),     cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_families),
-        cmocka_unit_test(test_settled),   cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_families),  cmocka_unit_test(test_settled),
+        cmocka_unit_test(test_hash),
     };
     return cmocka_run_group_tests_name("target", tests, NULL, NULL);
 }
