@@ -338,6 +338,9 @@ smg_status parts_sum(parts *s, smg_node_id id, smg_node_id *out_node) {
     }
     s->part[id] = make_parts(&m, operand);
     if (s->part[id] < 0) return SMG_OK;
+    /* Parts of a product are rounded where its value would be: all of them together as much as that once more. */
+    if (smg_node_class(m.n) == SMG_CLASS_CONTRACT && !found)
+        s->storage.items[s->part[id]] = smg_graph_storage(s->g, id);
     smg_node_id all = merge(&m);
     bool plain = smg_node_class(m.n) == SMG_CLASS_REDUCE && (!found || m.sides[m.leading].factor == SMG_EXPR_NONE);
     s->whole[id] = all;
