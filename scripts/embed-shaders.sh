@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles src/vulkan/calibrate_*.comp, resident_*.comp and prove_*.comp and writes their words into headers beside them, which are
-# committed: src/vulkan must not need a shader compiler. A line `// variant: NAME OPTIONS` in a shader asks for
+# Compiles src/vulkan/calibrate_*.comp, resident_*.comp and prove_*.comp and writes their words into headers beside
+# them, which are committed: src/vulkan must not need a shader compiler. A line `// variant: NAME OPTIONS` in a shader asks for
 # smg_FILE_NAME made with these options. Run after changing one of them.
 #
 #   scripts/embed-shaders.sh

@@ -198,16 +198,16 @@ static smg_status try_axis(const splitter *s, const run *r, int member, const bo
         smg_status status = time_in_parts(s, r, split, own, arena, io_covered, &seconds);
         smg_arena_destroy(arena);
         SMG_TRY(status);
-        if (asked > 0 || (hopeless && seconds > SPLIT_HOPE * r->seconds)) tries = SPLIT_TRIES;
-        if (seconds > SPLIT_HOPE * r->seconds) {
-            number /= 2;
-            hopeless = true;
+        if (seconds < io_best->after) {
+            io_best->after = seconds;
+            io_best->member = member;
+            io_best->chunk = split->chunk;
+            io_best->axis = split->axis;
         }
-        if (seconds >= io_best->after) continue;
-        io_best->after = seconds;
-        io_best->member = member;
-        io_best->chunk = split->chunk;
-        io_best->axis = split->axis;
+        bool far_off = seconds > SPLIT_HOPE * r->seconds;
+        if (asked > 0 || (hopeless && far_off)) break;
+        if (far_off) number /= 2;
+        hopeless = hopeless || far_off;
     }
     return SMG_OK;
 }

@@ -275,7 +275,8 @@ static void mark_hung(precision *p, smg_node_id id) {
     smg_expr expr = smg_op_expr(p->exprs, n->op, n->type, leaf);
     if (expr == SMG_EXPR_NONE) return;
     hang_leaves(p, n, expr, NULL);
-    for (int k = 0; k < n->operand_count && compares_runs(p, n, expr); k++) p->facts[n->operand[k]].compared = true;
+    if (!compares_runs(p, n, expr)) return;
+    for (int k = 0; k < n->operand_count; k++) p->facts[n->operand[k]].compared = true;
 }
 
 /* A kernel may make a map anew of what another one has stored, so that has to be exact as well. */

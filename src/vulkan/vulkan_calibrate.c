@@ -123,21 +123,34 @@ static smg_status measure_core(smg_vk_bench *bench, measurements *m) {
 #define REGISTERS_FEW 64    /* values of a lane that every GPU has registers for */
 #define REGISTERS_MANY 320  /* that none has */
 
+/* Lanes of the kernel that a core holds, and the registers that the driver says one has. A kernel that cannot be built
+ * says nothing: 0. Out of memory and a loss are failures. */
+static smg_status count_lanes(smg_vk_bench *bench, bool all, int64_t *out_lanes, int64_t *out_registers) {
+    smg_context *ctx = bench->dev->ctx;
+    bool had_failure = smg_context_status(ctx) != SMG_OK;
+    int64_t lanes = bench->read_size < REGISTERS_GROUP ? bench->read_size : REGISTERS_GROUP, groups = 0;
+    smg_status status = smg_vk_bench_registers(bench, all, lanes, &groups, out_registers);
+    *out_lanes = groups / bench->cores * lanes;
+    if (status == SMG_OK || status == SMG_MEMORY || status == SMG_DEVICE_MEMORY || smg_vk_is_lost(bench->dev))
+        return status;
+    if (!had_failure) smg_context_clear_error(ctx);
+    *out_lanes = *out_registers = 0;
+    return SMG_OK;
+}
+
 /* A lane has what the driver gives a kernel that wants more than there are, where it tells; a core as many as the lanes
  * that it holds of such a kernel, or of one with fewer. */
 static smg_status measure_registers(smg_vk_bench *bench, measurements *m) {
     const smg_target *target = &bench->dev->target;
     if (target->registers_lane_from != SMG_FACT_ASSUMED) return SMG_OK;
-    int64_t lanes = bench->read_size < REGISTERS_GROUP ? bench->read_size : REGISTERS_GROUP;
-    int64_t groups = 0, registers = 0, held = 0;
-    SMG_TRY(smg_vk_bench_registers(bench, true, lanes, &groups, &registers));
+    int64_t lanes = 0, registers = 0;
+    SMG_TRY(count_lanes(bench, false, &lanes, &registers));
+    int64_t held = lanes * REGISTERS_FEW;
+    SMG_TRY(count_lanes(bench, true, &lanes, &registers));
     if (registers > target->registers_lane && registers < REGISTERS_MANY) {
         m->registers_lane = registers;
-        held = groups / bench->cores * lanes * registers;
+        if (lanes * registers > held) held = lanes * registers;
     }
-    SMG_TRY(smg_vk_bench_registers(bench, false, lanes, &groups, &registers));
-    if (registers < REGISTERS_FEW) registers = REGISTERS_FEW;
-    if (groups / bench->cores * lanes * registers > held) held = groups / bench->cores * lanes * registers;
     m->registers_core = (held + REGISTERS_STEP - 1) / REGISTERS_STEP * REGISTERS_STEP;
     smg_log(bench->dev->ctx, SMG_LOG_INFO, "calibrate: a lane has %lld registers, a core holds %lld",
             (long long)m->registers_lane, (long long)m->registers_core);
@@ -223,6 +236,7 @@ static bool apply(smg_vk_device *dev, const measurements *m) {
     all = take_rate(dev, "dispatch_cost", m->dispatch_cost, &t->dispatch_cost, &t->dispatch_cost_from) && all;
     all = take_rate(dev, "barrier_cost", m->barrier_cost, &t->barrier_cost, &t->barrier_cost_from) && all;
     if (t->cache_bandwidth < t->bandwidth) t->cache_bandwidth = t->bandwidth;
+    smg_target_settle(t);
     return all;
 }
 
@@ -239,6 +253,7 @@ static bool read_cache(smg_vk_device *dev, const char *path) {
     smg_target cached;
     if (!smg_vk_kept_read(dev, &calibration, path, &cached, NULL)) return false;
     take_measured(&dev->target, &cached);
+    smg_target_settle(&dev->target);
     return true;
 }
 
@@ -258,13 +273,11 @@ smg_status smg_vk_calibrate(smg_vk_device *dev) {
     ask(&dev->target);
     SMG_TRY(smg_vk_read_rates(dev));
     dev->calibrated = read_cache(dev, path);
-    smg_target_settle(&dev->target);
     if (dev->calibrated) return SMG_OK;
     smg_progress(dev->ctx, "calibrate", 0, 1, "device");
     measurements m = {0};
     SMG_TRY(measure(dev, &m));
     bool settled = apply(dev, &m);
-    smg_target_settle(&dev->target);
     SMG_TRY(smg_target_verify(dev->ctx, &dev->target));
     dev->calibrated = true;
     if (settled) write_cache(dev, path); /* else measured again next time */
