@@ -65,19 +65,21 @@ for path in programs:
         report.check(False, f"{program} is not there")
         continue
     for given in (False,) if is_long(path) else (True, False):
-        here, there = os.path.join(work, "here"), os.path.join(work, "there")
-        for name in (here, there):
+        here, there, caches = (os.path.join(work, name) for name in ("here", "there", "caches"))
+        for name in (here, there, caches):
             shutil.rmtree(name, ignore_errors=True)
             os.makedirs(name)
         for name in ("tests", "docs"):
             os.symlink(os.path.join(SOURCE, name), os.path.join(here, name))
-        environment = {**os.environ, "SMG_TEST_OUTPUT": there, "TMPDIR": here}
+        # Drivers and the validation layer keep files of their own: in TMPDIR where a user has no folder for caches.
+        environment = {**os.environ, "SMG_TEST_OUTPUT": there, "TMPDIR": here, "XDG_CACHE_HOME": caches}
         if not given:
             del environment["SMG_TEST_OUTPUT"]
         done = subprocess.run([program], cwd=here, env=environment, capture_output=True, timeout=200, check=False)
         said = (done.stdout + done.stderr).decode(errors="replace")
         stray = [name for name in below(here) if name not in ("tests", "docs")]
         report.check(stray == [], f"{path}: wrote {stray} into the folder it was started in")
+        report.check(not os.path.exists(os.path.join(caches, "smg")), f"{path}: wrote into the user's folder for caches")
         if given:
             report.check(done.returncode in (0, SKIPPED), f"{path}: exit status {done.returncode}:\n{said[-2000:]}")
         else:
