@@ -19,7 +19,7 @@ void glsl_hoist(glsl_writer *w, glsl_iter *it) {
     for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++) {
         if (!it->access_used[a]) continue;
         const smg_access *access = &w->k->accesses.items[a];
-        const char *sum = glsl_size(w, access->offset);
+        const char *sum = glsl_offset_part(w, access);
         for (int n = 0; n < access->axis_count; n++) sum = glsl_plus(w, sum, glsl_base_part(w, access, n));
         it->address[a] = sum;
         if (strchr(sum, ' ') != NULL) {

@@ -1,15 +1,17 @@
-/* glsl_blocks.c: places in buffers that lie in blocks. Where an access goes by blocks (smg_access_by_blocks) each of
- * its terms adds what it does to the place: a base is whole blocks, an index within a tile a block and a place in it.
- * Of any other access the address is summed up first, and divided. */
+/* glsl_blocks.c: places in buffers that lie in blocks. Blocks of the same columns lie side by side, so that what a
+ * workgroup reads in one step of what is contracted is one piece of memory. Where an access goes by blocks
+ * (smg_access_by_blocks) each of its terms adds what it does to the place: a base is whole blocks, an index within a
+ * tile a block and a place in it. Of any other access the address is summed up first, and divided. */
 #include "glsl_private.h"
 
 typedef struct block_term {
     int64_t size, within, apart; /* elements of a block along the axis; what they and blocks are apart */
 } block_term;
 
-static block_term block_term_of(const smg_kbuffer *b, bool down) {
+static block_term block_term_of(const smg_kernel *k, const smg_kbuffer *b, bool down) {
     int64_t rows = b->block[0], cols = b->block[1];
-    return down ? (block_term){rows, cols, rows * b->row} : (block_term){cols, 1, rows * cols};
+    return down ? (block_term){rows, cols, rows * cols}
+                : (block_term){cols, 1, smg_kbuffer_apart(k, b) / b->row * cols};
 }
 
 /* What an index within a tile of so many elements adds. */
@@ -29,11 +31,34 @@ static bool by_blocks(const glsl_writer *w, const smg_access *access, int *out_d
            smg_access_by_blocks(w->k, access, out_down, out_along);
 }
 
-const char *glsl_base_part(glsl_writer *w, const smg_access *access, int term) {
+/* What is so many elements on, by whole tensors, rows or blocks: on the way along a row all rows of a block are between
+ * two blocks. */
+static int64_t on_by(const smg_kernel *k, const smg_kbuffer *b, int64_t elements) {
+    if (elements % smg_kbuffer_apart(k, b) == 0) return elements;
+    block_term t = block_term_of(k, b, elements >= b->row);
+    return elements >= b->row ? elements / b->row * t.within : elements * (t.apart / t.size);
+}
+
+static const char *term_steps(glsl_writer *w, const smg_access *access, int term, const char *steps) {
     int down, along;
-    const char *base = glsl_base(w, access->axis[term]);
-    if (!by_blocks(w, access, &down, &along) || term != along) return glsl_times(w, base, access->stride[term]);
-    return glsl_times_literal(w, base, w->k->buffers.items[access->buffer].block[0]);
+    int64_t stride;
+    if (!by_blocks(w, access, &down, &along) || !smg_size_is_const(w->k->sizes, access->stride[term], &stride))
+        return glsl_times(w, steps, access->stride[term]);
+    return glsl_times_literal(w, steps, on_by(w->k, &w->k->buffers.items[access->buffer], stride));
+}
+
+const char *glsl_offset_part(glsl_writer *w, const smg_access *access) {
+    int down, along;
+    int64_t offset;
+    if (!by_blocks(w, access, &down, &along) || !smg_size_is_const(w->k->sizes, access->offset, &offset))
+        return glsl_size(w, access->offset);
+    const smg_kbuffer *b = &w->k->buffers.items[access->buffer];
+    int64_t rest = offset % smg_kbuffer_apart(w->k, b);
+    return GLSL_STRING(w, "%lld", (long long)(offset - rest + on_by(w->k, b, rest)));
+}
+
+const char *glsl_base_part(glsl_writer *w, const smg_access *access, int term) {
+    return term_steps(w, access, term, glsl_base(w, access->axis[term]));
 }
 
 /* The term along the axis, and the blocks that it goes by; size 0: by none. */
@@ -42,7 +67,7 @@ static int term_along(const glsl_writer *w, const smg_access *access, int axis, 
     *out = (block_term){0};
     while (term < access->axis_count && access->axis[term] != axis) term++;
     if (term < access->axis_count && by_blocks(w, access, &down, &along) && (term == down || term == along))
-        *out = block_term_of(&w->k->buffers.items[access->buffer], term == down);
+        *out = block_term_of(w->k, &w->k->buffers.items[access->buffer], term == down);
     return term;
 }
 
@@ -50,7 +75,7 @@ const char *glsl_address_part(glsl_writer *w, const smg_access *access, int axis
     block_term t;
     int term = term_along(w, access, axis, &t);
     if (term == access->axis_count) return "0";
-    return t.size == 0 ? glsl_times(w, at, access->stride[term]) : in_block(w, at, t, w->k->axes.items[axis].tile);
+    return t.size == 0 ? term_steps(w, access, term, at) : in_block(w, at, t, w->k->axes.items[axis].tile);
 }
 
 const char *glsl_address_number(glsl_writer *w, const smg_access *access, int axis, int64_t number) {
@@ -65,9 +90,16 @@ const char *glsl_place(glsl_writer *w, const smg_access *access, const char *add
     const smg_kbuffer *b = access->buffer >= 0 ? &w->k->buffers.items[access->buffer] : NULL;
     if (b == NULL || !smg_kbuffer_is_blocked(b) || by_blocks(w, access, &down, &along)) return address;
     int number = w->serial++;
+    long long tensor = (long long)smg_kbuffer_apart(w->k, b);
     GLSL_LINE(w, "int n%d = %s;", number, address);
-    const char *row = GLSL_STRING(w, "(n%d / %lld)", number, (long long)b->row);
-    const char *col = GLSL_STRING(w, "(n%d %% %lld)", number, (long long)b->row);
-    return glsl_plus(w, in_block(w, row, block_term_of(b, true), INT64_MAX),
-                     in_block(w, col, block_term_of(b, false), INT64_MAX));
+    const char *at = GLSL_STRING(w, "n%d", number), *before = "0";
+    if (b->each != NULL) {
+        before = GLSL_STRING(w, "%s / %lld * %lld", at, tensor, tensor);
+        at = GLSL_STRING(w, "(%s %% %lld)", at, tensor);
+    }
+    const char *row = GLSL_STRING(w, "(%s / %lld)", at, (long long)b->row);
+    const char *col = GLSL_STRING(w, "(%s %% %lld)", at, (long long)b->row);
+    const char *place = glsl_plus(w, in_block(w, row, block_term_of(w->k, b, true), INT64_MAX),
+                                  in_block(w, col, block_term_of(w->k, b, false), INT64_MAX));
+    return glsl_plus(w, before, place);
 }

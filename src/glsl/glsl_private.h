@@ -189,8 +189,9 @@ const char *glsl_slice(glsl_writer *w, int tile); /* "t_next[1]", of one slot; "
 /* What is to be added to the place of an element of a shared tile: where a slot begins that the loop's step decides. */
 const char *glsl_slot(glsl_writer *w, const smg_tile *tile);
 
-/* glsl_blocks.c: what the base of a term adds to it, what an element of the tile does along the axis, a literal number
- * of them, and the place of the sum in memory. */
+/* glsl_blocks.c: what an access's offset is, what the base of a term adds to it, what an element of the tile does along
+ * the axis, a literal number of them, and the place of the sum in memory. */
+const char *glsl_offset_part(glsl_writer *w, const smg_access *access);
 const char *glsl_base_part(glsl_writer *w, const smg_access *access, int term);
 const char *glsl_address_number(glsl_writer *w, const smg_access *access, int axis, int64_t number);
 const char *glsl_address_part(glsl_writer *w, const smg_access *access, int axis, const char *at);

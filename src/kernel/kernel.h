@@ -135,9 +135,10 @@ typedef struct smg_kbuffer {
     const int *each;
     int each_count;
     int64_t stride;
-    /* In memory it is blocks of so many rows and columns, one behind the other, of rows of `row` elements (a multiple
-     * of block[1]); within and among them row by row. Both 0: it lies as it is. Addresses of accesses, and all who
-     * compute, count elements as if it did: only where they are in memory is another matter. */
+    /* In memory each of its tensors is blocks of so many rows and columns, of rows of `row` elements (a multiple of
+     * block[1]); within them row by row, blocks of the same columns one behind the other. Both 0: it lies as it is.
+     * Addresses of accesses, and all who compute, count elements as if it did: only where they are in memory is
+     * another matter. */
     int block[2];
     int64_t row;
 } smg_kbuffer;
@@ -444,8 +445,10 @@ int64_t smg_walk_steps(const smg_kernel *k, const smg_instr *walk); /* how often
 /* ---- neighbours at once (kernel_wide.c) -------------------------------------------------------------- */
 
 bool smg_kbuffer_is_blocked(const smg_kbuffer *buffer);
-/* Of an access of a buffer in blocks: the terms that go from row to row (-1: none) and along a row, where each term
- * adds to the place in memory what it does whatever the others are. Bases of both are those of blocks then. */
+int64_t smg_kbuffer_apart(const smg_kernel *k, const smg_kbuffer *buffer); /* elements of one of its tensors */
+/* Of an access of a buffer in blocks: the terms that go from row to row (-1: none) and along a row element by element,
+ * where each term adds to the place in memory what it does whatever the others are. Bases of both are those of blocks
+ * then, and what other terms step over is whole blocks, of a row or of all. */
 bool smg_access_by_blocks(const smg_kernel *k, const smg_access *access, int *out_down, int *out_along);
 /* Are the access's neighbours along the axis aligned groups of that width? */
 typedef enum smg_aligned { SMG_ALIGNED_NEVER, SMG_ALIGNED_BY_SIZES, SMG_ALIGNED_ALWAYS } smg_aligned;

@@ -37,6 +37,14 @@ static const block_case cases[] = {
                               "i = constant i32[3] data=[7, 127, 0]\ng = gather(s, i)\nm = sum(g) axis=0\n"
                               "k = constant f32[128, 104] random seed=3 scale=0.1\n"
                               "p = contract(x, k) \"ri,io->ro\"\ny = add(p, m)\n"},
+    {"two parts of a row", HEAD "w = constant f32[104, 128] random seed=1 scale=0.2\ns = copy(w) blocks=[8, 32]\n"
+                                "a = reshape(x) : f32[rows, 2, 64]\nb = reshape(s) : f32[104, 2, 64]\n"
+                                "p = contract(a, b) \"rpi,opi->pro\" : f32[2, rows, 104]\ny = sum(p) axis=0\n"},
+    {"parts less than a block", HEAD "w = constant f32[104, 128] random seed=1 scale=0.2\ns = copy(w) blocks=[8, 32]\n"
+                                     "a = reshape(x) : f32[rows, 8, 16]\nb = reshape(s) : f32[104, 8, 16]\n"
+                                     "p = contract(a, b) \"rpi,opi->pro\" : f32[8, rows, 104]\ny = sum(p) axis=0\n"},
+    {"heads of rows", HEAD "w = constant f32[128, 128] random seed=1 scale=0.2\ns = copy(w) blocks=[8, 32]\n"
+                           "b = reshape(s) : f32[4, 32, 128]\ny = contract(x, b) \"ri,hoi->hro\" : f32[4, rows, 32]\n"},
 };
 
 static int count_blocked(const smg_graph *g) {
@@ -67,7 +75,8 @@ static void check(const block_case *c, smg_type precision, bool gpu) {
 
 static void by_matrices(void **state) {
     (void)state;
-    for (size_t i = 0; i < SMG_COUNT_OF(cases); i += all_cases() ? 1 : 3) check(&cases[i], SMG_TYPE_F16, true);
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++)
+        if (all_cases() || i % 3 == 0 || i > 4) check(&cases[i], SMG_TYPE_F16, true);
 }
 
 static void by_lanes(void **state) {

@@ -597,14 +597,55 @@ static void test_memory(void **state) {
     }
 }
 
+/* Which accesses of a buffer in blocks of 4 x 8, of rows of 64, give each term a part of its own in the place. */
+static void test_terms_by_blocks(void **state) {
+    (void)state;
+    static const char format[] = "kernel t\nlanes 4 subgroup 4\nsymbol n\naxis p = %s tile 1 grid\naxis o = %s grid\n"
+                                 "axis k = %s grid\ngrid p, o, k\nlayout 0 = [k] lanes k*4 repeat k*2\n"
+                                 "buffer x f32 [%s blocks 4 x 8 of rows of 64\nbuffer y f32 [n] value 9 written\n"
+                                 "tile t float register [k] layout 0\naccess 0 = x at [%s\naccess 1 = y at [0]\n"
+                                 "code\n  set t = load(0)\n";
+    static const struct {
+        const char *what, *parts, *rows, *columns, *buffer, *access;
+        int down, along; /* -2: not by blocks */
+    } cases[] = {
+        {"rows and columns", "1", "16 tile 4", "64 tile 8", "1024] value 0", "0] k*[1] o*[64]", 1, 0},
+        {"parts of a row", "4", "16 tile 4", "16 tile 8", "1024] value 0", "0] k*[1] p*[16] o*[64]", 2, 0},
+        {"parts that are no blocks", "16", "16 tile 4", "4 tile 4", "1024] value 0", "0] k*[1] p*[4] o*[64]", -2, 0},
+        {"parts behind the row's end", "5", "15 tile 4", "16 tile 8", "1024] value 0", "0] k*[1] p*[16] o*[64]", -2, 0},
+        {"so many parts as are asked for", "n", "16 tile 4", "16 tile 8", "1024] value 0", "0] k*[1] p*[16] o*[64]", -2,
+         0},
+        {"heads of rows", "4", "4 tile 4", "64 tile 8", "1024] value 0", "0] k*[1] p*[256] o*[64]", 2, 0},
+        {"heads of half a block", "8", "2 tile 2", "64 tile 8", "1024] value 0", "0] k*[1] p*[128] o*[64]", -2, 0},
+        {"from row 4 on", "1", "12 tile 4", "64 tile 8", "1024] value 0", "256] k*[1] o*[64]", 1, 0},
+        {"from row 2 on", "1", "12 tile 4", "64 tile 8", "1024] value 0", "128] k*[1] o*[64]", -2, 0},
+        {"tiles of half a block", "1", "16 tile 4", "64 tile 4", "1024] value 0", "0] k*[1] o*[64]", -2, 0},
+        {"across", "1", "16 tile 4", "64 tile 8", "1024] value 0", "0] k*[64] o*[1]", -2, 0},
+        {"tensors", "2", "8 tile 4", "64 tile 8", "1024] values 0 1 every 512", "0] k*[1] p*[512] o*[64]", 2, 0},
+        {"rows of two tensors", "1", "16 tile 4", "64 tile 8", "1024] values 0 1 every 512", "0] k*[1] o*[64]", -2, 0},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        char text[1024];
+        int down, along;
+        bench b;
+        (void)snprintf(text, sizeof text, format, cases[i].parts, cases[i].rows, cases[i].columns, cases[i].buffer,
+                       cases[i].access);
+        bench_open(&b, text);
+        bool by = smg_access_by_blocks(b.k, &b.k->accesses.items[0], &down, &along);
+        if (by != (cases[i].down != -2) || (by && (down != cases[i].down || along != cases[i].along)))
+            fail_msg("%s: %s, down %d, along %d", cases[i].what, by ? "by blocks" : "not by blocks", down, along);
+        bench_close(&b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),        cmocka_unit_test(test_elementwise),    cmocka_unit_test(test_online),
-        cmocka_unit_test(test_product),     cmocka_unit_test(test_gather),         cmocka_unit_test(test_mixed),
-        cmocka_unit_test(test_address),     cmocka_unit_test(test_shape),          cmocka_unit_test(test_types),
-        cmocka_unit_test(test_partial),     cmocka_unit_test(test_walk_registers), cmocka_unit_test(test_walk),
-        cmocka_unit_test(test_broken_text), cmocka_unit_test(test_prefixes),       cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_picks),
+        cmocka_unit_test(test_text),        cmocka_unit_test(test_elementwise),     cmocka_unit_test(test_online),
+        cmocka_unit_test(test_product),     cmocka_unit_test(test_gather),          cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_address),     cmocka_unit_test(test_shape),           cmocka_unit_test(test_types),
+        cmocka_unit_test(test_partial),     cmocka_unit_test(test_walk_registers),  cmocka_unit_test(test_walk),
+        cmocka_unit_test(test_broken_text), cmocka_unit_test(test_prefixes),        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_picks),       cmocka_unit_test(test_terms_by_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
