@@ -82,6 +82,10 @@ void plan_add_bytes(plan_counts *c, const smg_target *t, plan_bytes b) {
     c->near += b.trips * b.tile * b.element * fmax(1, PLAN_NEAR_RUN / b.run.lanes);
 }
 
+double plan_split_lines(const smg_target *t, plan_runs run) {
+    return smg_target_switches_lanes(t) && run.group < PLAN_NEAR_RUN ? 0.1 : 0;
+}
+
 /* A tensor that several instructions read, or that a view has several times over (a window), comes from the cache after
  * the first time where the cache keeps it. */
 static void count_moved(walk *w, int buffer, double bytes, double whole) {
@@ -111,6 +115,7 @@ static double count_bytes(walk *w, const smg_access *a, plan_runs run, bool agai
     }
     plan_add_bytes(w->out, w->t, b);
     count_moved(w, a->buffer, w->out->memory - before, b.whole);
+    if (w->layout != NULL) w->out->memory += plan_split_lines(w->t, run) * (w->out->memory - before);
     return b.whole;
 }
 
@@ -178,6 +183,8 @@ static void count_map(walk *w, const smg_instr *in) {
     double cost = smg_expr_cost(w->k->exprs, in->expr);
     load_walk l = count_loads(w, in->expr);
     if (l.loads > 0) wait_for_loads(w, l.turns * map_wait(w) + w->cost->next_wait * l.loads * elements / w->out->lanes);
+    if (l.loads > 0 && w->depth > 0)
+        w->out->turns += w->trips * fmax(1, l.loads * elements / w->out->lanes / PLAN_ON_THEIR_WAY);
     double each = w->cost->map * cost + (copies(w, in) ? 0 : w->cost->element) + w->cost->load * l.loads;
     w->out->slots += w->trips * elements * each;
     w->out->flops += 2.0 * w->trips * elements * cost * w->out->workgroups;
@@ -459,11 +466,20 @@ static void count_matrices(walk *w, const smg_instr *in) {
     w->out->flops += 2.0 * w->trips * steps * all * p.subgroups * m->rows * m->cols * m->depth * w->out->workgroups;
 }
 
+/* Four reads of the right operand are on their way before what they bring is multiplied. */
+static void count_view_turns(walk *w, const smg_instr *in, double elements) {
+    const smg_access *b = &w->k->accesses.items[w->k->tiles.items[in->b].access];
+    double element = (double)smg_type_device_bytes(w->k->buffers.items[b->buffer].type);
+    w->out->turns += w->trips * fmax(1, elements * element / PLAN_VIEW_ON_ITS_WAY);
+    w->out->widened = w->out->widened || element < PLAN_WORD;
+}
+
 /* A lane multiplies rows x columns of registers for each k. Between two rounds of what is written out it waits for what
  * it reads, and inside of them, where no other subgroup of its workgroup fills the time. */
 static void count_product(walk *w, const smg_instr *in) {
     const smg_tile *c = &w->k->tiles.items[in->dst];
     if (c->fragments) {
+        w->out->staged = true;
         count_matrices(w, in);
         return;
     }
@@ -479,6 +495,8 @@ static void count_product(walk *w, const smg_instr *in) {
     double round = views ? w->cost->view_wait : w->cost->near_wait * alone;
     double wait = w->t->load_latency * (rounds * round + groups * w->cost->read_wait * alone);
     w->on_its_way = fmax(0, w->on_its_way - wait - plan_alone(w->t, w->out, slots));
+    w->out->staged = w->out->staged || !views;
+    if (views) count_view_turns(w, in, columns * depth);
     w->out->slots += w->trips * slots;
     w->out->wait += w->trips * wait;
     w->out->rounds += w->trips * groups;

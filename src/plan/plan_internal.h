@@ -118,8 +118,6 @@ bool plan_comes_first(const planner *p, const partition *one, const partition *o
 smg_status plan_search_moves(planner *p, partition *io);
 /* What a segment costs, by the objective. */
 double plan_cost_of(const planner *p, const segment *s);
-/* What of that counts bytes between kernels once more than its price, with the objective time. */
-double plan_passing_of(const planner *p, const segment *s);
 /* plan_split.c: another planner and its partition where sums in parts are cheaper, else those that are given. */
 smg_status plan_split_sums(planner **io_p, partition *io_partition);
 
@@ -208,6 +206,7 @@ typedef struct plan_costs {
     double load_wait, step_wait;  /* waits: a load, one in a loop */
     double next_wait;             /* for each load of a lane until the next one is on its way */
     double near_wait;             /* for another lane; for near memory, where no other subgroup fills the time */
+    double flight;                /* of a read from memory behind all caches, in latencies of a load */
     double view_wait;             /* for what a round of a product reads where it lies */
     double read_wait;             /* for each group of k that one subgroup alone reads */
     double barrier;               /* share of the measured cost */
@@ -218,7 +217,8 @@ typedef struct plan_costs {
     double near_overlap; /* the same of arithmetic and near memory alone */
     double lone_overlap; /* of these, where a scheduler has one subgroup, which reads what it multiplies */
     double registers, spared; /* that the driver's compiler adds; those of them that it needs */
-    double group;             /* elements that one load of a walk takes where they lie side by side */
+    double bare;  /* of registers: what it adds where factors of products are neither staged nor made wider */
+    double group; /* elements that one load of a walk takes where they lie side by side */
 } plan_costs;
 
 /* What plan_count.c counts: of one workgroup, with all its loops. */
@@ -228,7 +228,9 @@ typedef struct plan_counts {
     double near;                        /* bytes that pass between lanes and the memory near them */
     double wait;                        /* seconds that a workgroup waits when it is alone */
     double barriers, subgroup_barriers; /* of the workgroup; of one subgroup alone */
+    double turns;                       /* reads of memory one after the other, each what a lane has room for */
     double rounds;                      /* k of products, by groups that are read together */
+    bool staged, widened;               /* products' factors do not come as they lie; come so, and are made wider */
     double traffic;                     /* bytes that all workgroups ask for */
     double hidden;                      /* of these, what is fetched several rounds before it is needed */
     double streamed;                    /* of these, what lanes read that multiply it: it counts as near */
@@ -239,7 +241,9 @@ typedef struct plan_counts {
 } plan_counts;
 
 #define PLAN_WORD 4.0
-#define PLAN_NEAR_RUN 128.0   /* bytes side by side that the memory near a core hands out at a time */
+#define PLAN_NEAR_RUN 128.0       /* bytes side by side that the memory near a core hands out at a time */
+#define PLAN_ON_THEIR_WAY 32.0    /* elements that a lane has room for before it needs the first */
+#define PLAN_VIEW_ON_ITS_WAY 64.0 /* bytes of a factor that it reads before it multiplies */
 #define PLAN_VECTOR_SUMS 16.0 /* that vector registers hold beside the factors; more pass through memory for every k */
 
 /* Bytes side by side: that neighbouring lanes ask for at once, and a workgroup soon. */
@@ -258,6 +262,8 @@ typedef struct plan_bytes {
     bool again; /* what is read more than once comes from the core's own cache */
 } plan_bytes;
 void plan_add_bytes(plan_counts *counts, const smg_target *t, plan_bytes bytes);
+/* More of memory's time, as a share, where cores take parts of one line each. */
+double plan_split_lines(const smg_target *t, plan_runs run);
 /* kept: the share of its axis that a range has which memory decides. */
 void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *costs, const int64_t *symbols, double kept,
                 plan_counts *out_counts);

@@ -50,18 +50,17 @@ void smg_plan_nominal(const smg_graph *g, int64_t *out_values) {
 
 #define FAVOUR 0.25 /* of its price, for what was measured to be better as one kernel */
 
-/* What goes from kernel to kernel is written, kept and read back, which fused work does not do. Arithmetic hides most
- * of it where prices are right to a tenth; so each of the three counts once more, and of two ways that come out alike
- * the one that keeps it inside is taken. */
-double plan_passing_of(const planner *p, const segment *s) {
-    return (s->cut != NULL ? FAVOUR : 1) * 3.0 * s->price.stored / p->target->bandwidth;
+/* The kernel behind waits for what this one has just written: two kernels with 537 MB between them take the time that
+ * memory needs for these longer than each of them alone (bench/NOTES.md). */
+static double wait_behind(const planner *p, const segment *s) {
+    return s->price.stored / p->target->bandwidth;
 }
 
 double plan_cost_of(const planner *p, const segment *s) {
     /* Of equally many kernels those that move least: a tensor that stays inside is what a kernel is for. */
     if (p->options->objective == SMG_OBJECTIVE_DISPATCHES)
         return 1.0 + 1e-14 * s->price.bytes + 1e-6 * s->price.seconds;
-    return (s->cut != NULL ? FAVOUR : 1) * s->price.seconds + plan_passing_of(p, s);
+    return (s->cut != NULL ? FAVOUR : 1) * (s->price.seconds + wait_behind(p, s));
 }
 
 static bool is_product(const planner *p, int at) {

@@ -43,6 +43,8 @@ static const plan_costs switching = {.product = 1.1,
                                      .lone_overlap = 1.35,
                                      .registers = 27.0,
                                      .spared = 16.0,
+                                     .bare = 8.0,
+                                     .flight = 1.55,
                                      .group = 4.0};
 /* A core whose lanes are the elements of one vector register makes a read that they spread over memory once for each;
  * by reasoning and by products that were timed on the CPU driver (bench/NOTES.md). */
@@ -117,12 +119,17 @@ static double most_registers(const smg_target *t, double lanes) {
 
 #define MOST_RESIDENT 32.0 /* workgroups of a core, however small */
 
-/* Workgroups that share one core: bounded by lanes, shared memory and registers, to which the driver's compiler adds
- * its own: some for every kernel and about one an instruction. */
+/* With those of the driver's compiler: some for every kernel, more for factors on their way to a product, and about one
+ * an instruction. */
+static double registers_of(const plan_costs *cost, const plan_counts *c, const smg_price *price) {
+    double added = c->staged || c->widened ? cost->registers : cost->bare;
+    return (double)price->registers + c->instructions + added;
+}
+
+/* Workgroups that share one core: bounded by lanes, shared memory and registers. */
 static double residents(const smg_target *t, const plan_costs *cost, const plan_counts *c, const smg_price *price) {
     double subgroup = (double)t->subgroup_size, lanes = ceil(c->lanes / subgroup) * subgroup;
-    double registers = (double)price->registers + c->instructions + cost->registers;
-    registers = fmin(registers, most_registers(t, lanes));
+    double registers = fmin(registers_of(cost, c, price), most_registers(t, lanes));
     double count = fmin(floor((double)t->core_lanes / lanes), floor((double)t->registers_core / (lanes * registers)));
     if (price->shared_bytes > 0) count = fmin(count, floor((double)t->shared_core / (double)price->shared_bytes));
     return fmax(1, fmin(count, MOST_RESIDENT));
@@ -161,9 +168,14 @@ static double near_overlap(const smg_target *t, const plan_costs *cost, const pl
 
 #define FEW_WAVES 4.0 /* of more, the last one starts where the others end */
 
+static double waves_of(const smg_target *t, const plan_counts *c, double residents) {
+    double of_core = ceil(c->workgroups / (double)t->cores), waves = of_core / fmin(of_core, residents);
+    return waves < FEW_WAVES ? ceil(waves) : waves;
+}
+
 /* Seconds of the cores alone. */
 static double cores_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
-    double cores = (double)t->cores, of_core = ceil(c->workgroups / cores), together = fmin(of_core, residents);
+    double cores = (double)t->cores, together = fmin(ceil(c->workgroups / cores), residents);
     double near = c->near * cost->near / core_rate(t);
     double slots = c->slots / (core_rate(t) * busy(t, c->lanes * together));
     double work = norm(slots, near, near_overlap(t, cost, c, residents));
@@ -172,10 +184,17 @@ static double cores_seconds(const smg_target *t, const plan_costs *cost, const p
     double transfer = cost->transfer * moved / c->workgroups / (t->cache_bandwidth / cores);
     double barriers = c->barriers * t->barrier_cost + c->subgroup_barriers * t->subgroup_barrier_cost;
     double wait = c->wait + barriers * cost->barrier + transfer;
-    double waves = of_core / together;
-    if (waves < FEW_WAVES) waves = ceil(waves);
-    return waves * together_seconds(together, work, wait);
+    return waves_of(t, c, residents) * together_seconds(together, work, wait);
 }
+
+/* Memory has as much on its way as lanes have room for (Little's law): so long it takes where that is too little. The
+ * first read is among what a workgroup waits for. Beside products of staged factors others hide. */
+static double flight_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
+    if (c->staged) return 0;
+    return waves_of(t, c, residents) * fmax(0, c->turns - 1) * cost->flight * t->load_latency;
+}
+
+#define FLIGHT_OVERLAP 3.0 /* norm in which memory adds up with the way to it */
 
 const plan_costs *plan_costs_of(const smg_target *t) {
     return smg_target_switches_lanes(t) ? &switching : &spreading;
@@ -184,10 +203,11 @@ const plan_costs *plan_costs_of(const smg_target *t) {
 double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *counts, const smg_price *needs) {
     plan_counts c = *counts;
     c.slots += spilled(t, needs, cost, &c);
-    double cores = cores_seconds(t, cost, &c, residents(t, cost, &c, needs));
+    double together = residents(t, cost, &c, needs), cores = cores_seconds(t, cost, &c, together);
     /* Half of the cores saturate memory. */
     double share = fmin(1.0, 2.0 * c.workgroups / (double)t->cores);
     double memory = fmax(c.memory / t->bandwidth, c.traffic / t->cache_bandwidth) / share;
+    memory = norm(memory, flight_seconds(t, cost, &c, together), FLIGHT_OVERLAP);
     return norm(cores, memory, cost->overlap) + t->dispatch_cost;
 }
 

@@ -214,7 +214,9 @@ static void count_bytes(guess *g, const outline_access *a, double trips, bool wa
     plan_runs run = {a->size * side, a->size * side};
     if (!walked && a->unit == s->row_axis) run.lanes = a->size * fmin(side, s->lane_rows);
     if (a->axes == 0 || again || !g->o->switches) run = plan_whole_runs;
+    double before = g->c.memory;
     plan_add_bytes(&g->c, g->o->target, (plan_bytes){tile, whole, a->size, trips, run, again});
+    if (!walked) g->c.memory += plan_split_lines(g->o->target, run) * (g->c.memory - before);
 }
 
 static void count_loads(guess *g, const outline_value *v, double trips, bool walked, bool again) {
@@ -234,6 +236,7 @@ static void count_elements(guess *g, const outline_value *v, smg_axis_set axes, 
     if (loads == 0) return;
     double waits = cost->load_wait + (trips - 1) * cost->step_wait + trips * cost->next_wait * loads * registers;
     g->c.wait += g->o->target->load_latency * waits;
+    if (trips > 1) g->c.turns += trips * fmax(1, loads * registers / PLAN_ON_THEIR_WAY);
 }
 
 static void count_exchange(guess *g, double trips, int64_t lanes, double registers) {
@@ -384,6 +387,8 @@ static void count_matrices(guess *g, const block *b) {
 static void count_product(guess *g, const block *b) {
     const plan_costs *cost = g->o->cost;
     const smg_target *t = g->o->target;
+    bool views = g->s->direct || g->s->alone;
+    g->c.staged = g->c.staged || !views;
     if (g->s->matrix != NULL) {
         count_matrices(g, b);
         return;
@@ -393,8 +398,11 @@ static void count_product(guess *g, const block *b) {
     double slots = factor_slots(g, b, written) + (double)b->rows * (double)b->columns * depth * product;
     slots = (slots + rounds * cost->round) * g->c.lanes;
     double alone = plan_share_alone(t, g->c.lanes);
-    double each = g->s->direct || g->s->alone ? cost->view_wait : cost->near_wait * alone;
+    double each = views ? cost->view_wait : cost->near_wait * alone;
     double wait = t->load_latency * (rounds * each + depth / GROUP * cost->read_wait * alone);
+    double element = g->o->accesses.items[b->right->first].size;
+    if (views) g->c.turns += b->trips * fmax(1, (double)b->columns * depth * element / PLAN_VIEW_ON_ITS_WAY);
+    g->c.widened = g->c.widened || (views && element < PLAN_WORD);
     g->c.slots += b->trips * slots;
     g->c.wait += b->trips * wait;
     g->c.rounds += b->trips * depth / GROUP;

@@ -67,20 +67,9 @@ static int kernel_of(const splitter *s, smg_node_id id) {
     return kernel;
 }
 
-/* What a kernel leaves for others counts once more here, not three times: no kernel could keep the parts of a sum. */
-static double less_passing(const planner *p, const segment *of) {
-    return 2.0 / 3 * plan_passing_of(p, of);
-}
-
-static double seconds_of(const planner *p, const partition *list) {
-    double seconds = list->cost;
-    for (int k = 0; k < list->count; k++) seconds -= less_passing(p, list->best[list->ends[k]].segment);
-    return seconds;
-}
-
 /* One with parts, in place of `kernels`, waits longer than prices say. */
 static double seconds_in_parts(const planner *p, const partition *list, int kernels) {
-    return seconds_of(p, list) + SPLIT_WAIT * p->target->dispatch_cost * fmax(list->count - kernels, 0.5);
+    return list->cost + SPLIT_WAIT * p->target->dispatch_cost * fmax(list->count - kernels, 0.5);
 }
 
 /* Every kernel that sums along the axis leaves the device idle: of a run of one that one, of two the first at least,
@@ -237,7 +226,7 @@ static bool find_run(const splitter *s, int first, int last, run *out) {
     *out = (run){.first = first, .last = last, .from = begin_of(s, first), .to = s->of->ends[last]};
     for (int k = first; k <= last; k++) {
         idle += is_idle(s, k) || s->p->options->parts > 0;
-        out->seconds += plan_cost_of(s->p, segment_of(s, k)) - less_passing(s->p, segment_of(s, k));
+        out->seconds += plan_cost_of(s->p, segment_of(s, k));
     }
     for (int i = out->from; i < out->to; i++)
         products += smg_node_class(smg_graph_node(s->p->g, s->p->order[i])) == SMG_CLASS_CONTRACT;
@@ -358,7 +347,7 @@ smg_status plan_split_sums(planner **io_p, partition *io_partition) {
     bool pressed = list.live > list.limit || s.p->options->memory_pressure > 0;
     if (list.over || (list.live > io_partition->live && pressed)) return SMG_OK;
     double after = seconds_in_parts(p, &list, io_partition->count);
-    if (s.p->options->parts == 0 && after >= seconds_of(s.p, io_partition)) return SMG_OK;
+    if (s.p->options->parts == 0 && after >= io_partition->cost) return SMG_OK;
     *io_p = p;
     *io_partition = list;
     return SMG_OK;
