@@ -255,6 +255,13 @@ static void count_reduce(guess *g, const outline_fold *f) {
     count_exchange(g, trips, lanes, (double)registers_of(g, f->result));
 }
 
+/* Loads by groups are held until what sums them up has them all: that alone may be too much. */
+static void hold_loaded(guess *g, const outline_fold *f) {
+    int64_t loaded = registers_of(g, f->result | f->folded);
+    bool too_much = f->value[0].loads > 0 && loaded > g->o->target->registers_lane + SPARE_REGISTERS;
+    if (too_much && loaded > g->registers) g->registers = loaded;
+}
+
 static bool same_value(const guess *g, const outline_value *a, const outline_value *b) {
     bool same = a->loads == b->loads && a->axes == b->axes && a->cost == b->cost && a->folds == b->folds;
     for (int i = 0; same && i < a->loads; i++) {
@@ -582,6 +589,7 @@ static void guess_pass(guess *g, uint64_t folds, uint64_t stores) {
             if (!g->counts && g->registers > o->target->registers_lane + SPARE_REGISTERS) return; /* never fewer */
         } else {
             end_loop(g);
+            hold_loaded(g, &o->fold[i]);
             if (g->counts) count_reduce(g, &o->fold[i]);
         }
     }

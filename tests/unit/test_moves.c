@@ -41,7 +41,7 @@ typedef struct move_case {
     "output b = b4\n"
 
 static const move_case cases[] = {
-    {"two reductions of one input, far apart", ROWS, "1 + 1 operations, from a1 and b1 on", TIME, 1024, 0.2},
+    {"two reductions of one input, far apart", ROWS, "1 + 1 operations, from a1 and b1 on", TIME, 4096, 0.2},
     {"branches of one input", BRANCHES, "1 + 1 operations, from b3 and b4 on", TIME, 1024, 0.03},
     {"products of one input on different levels",
      "graph levels\ndim s max 4096\nx = input f32[s, 4096]\ny = input f32[8, 16]\n"
