@@ -11,7 +11,7 @@ typedef struct block_term {
 static block_term block_term_of(const smg_kernel *k, const smg_kbuffer *b, bool down) {
     int64_t rows = b->block[0], cols = b->block[1];
     return down ? (block_term){rows, cols, rows * cols}
-                : (block_term){cols, 1, smg_kbuffer_apart(k, b) / b->row * cols};
+                : (block_term){cols, 1, smg_kbuffer_tensor_elements(k, b) / b->row * cols};
 }
 
 /* What an index within a tile of so many elements adds. */
@@ -34,7 +34,7 @@ static bool by_blocks(const glsl_writer *w, const smg_access *access, int *out_d
 /* What is so many elements on, by whole tensors, rows or blocks: on the way along a row all rows of a block are between
  * two blocks. */
 static int64_t on_by(const smg_kernel *k, const smg_kbuffer *b, int64_t elements) {
-    if (elements % smg_kbuffer_apart(k, b) == 0) return elements;
+    if (elements % smg_kbuffer_tensor_elements(k, b) == 0) return elements;
     block_term t = block_term_of(k, b, elements >= b->row);
     return elements >= b->row ? elements / b->row * t.within : elements * (t.apart / t.size);
 }
@@ -53,7 +53,7 @@ const char *glsl_offset_part(glsl_writer *w, const smg_access *access) {
     if (!by_blocks(w, access, &down, &along) || !smg_size_is_const(w->k->sizes, access->offset, &offset))
         return glsl_size(w, access->offset);
     const smg_kbuffer *b = &w->k->buffers.items[access->buffer];
-    int64_t rest = offset % smg_kbuffer_apart(w->k, b);
+    int64_t rest = offset % smg_kbuffer_tensor_elements(w->k, b);
     return GLSL_STRING(w, "%lld", (long long)(offset - rest + on_by(w->k, b, rest)));
 }
 
@@ -90,7 +90,7 @@ const char *glsl_place(glsl_writer *w, const smg_access *access, const char *add
     const smg_kbuffer *b = access->buffer >= 0 ? &w->k->buffers.items[access->buffer] : NULL;
     if (b == NULL || !smg_kbuffer_is_blocked(b) || by_blocks(w, access, &down, &along)) return address;
     int number = w->serial++;
-    long long tensor = (long long)smg_kbuffer_apart(w->k, b);
+    long long tensor = (long long)smg_kbuffer_tensor_elements(w->k, b);
     GLSL_LINE(w, "int n%d = %s;", number, address);
     const char *at = GLSL_STRING(w, "n%d", number), *before = "0";
     if (b->each != NULL) {

@@ -445,7 +445,8 @@ int64_t smg_walk_steps(const smg_kernel *k, const smg_instr *walk); /* how often
 /* ---- neighbours at once (kernel_wide.c) -------------------------------------------------------------- */
 
 bool smg_kbuffer_is_blocked(const smg_kbuffer *buffer);
-int64_t smg_kbuffer_apart(const smg_kernel *k, const smg_kbuffer *buffer); /* elements of one of its tensors */
+int64_t smg_kbuffer_tensor_elements(const smg_kernel *k,
+                                    const smg_kbuffer *buffer); /* elements of one of its tensors */
 /* Of an access of a buffer in blocks: the terms that go from row to row (-1: none) and along a row element by element,
  * where each term adds to the place in memory what it does whatever the others are. Bases of both are those of blocks
  * then, and what other terms step over is whole blocks, of a row or of all. */

@@ -68,7 +68,7 @@ static bool in_blocks(const smg_kernel *k, int axis, int block) {
     return tile % block == 0 || (smg_size_is_const(k->sizes, k->axes.items[axis].extent, &extent) && extent <= tile);
 }
 
-int64_t smg_kbuffer_apart(const smg_kernel *k, const smg_kbuffer *buffer) {
+int64_t smg_kbuffer_tensor_elements(const smg_kernel *k, const smg_kbuffer *buffer) {
     int64_t elements = 0;
     if (buffer->each != NULL) return buffer->stride;
     return smg_size_is_const(k->sizes, buffer->elements, &elements) ? elements : 0;
@@ -82,7 +82,7 @@ typedef struct block_reach {
 /* By elements or whole blocks along a row, by rows or whole blocks from row to row, or from one tensor to the next. */
 static bool term_by_blocks(const smg_kernel *k, const smg_access *access, int term, block_reach *io) {
     const smg_kbuffer *b = &k->buffers.items[access->buffer];
-    int64_t stride, extent, tensor = smg_kbuffer_apart(k, b);
+    int64_t stride, extent, tensor = smg_kbuffer_tensor_elements(k, b);
     if (!smg_size_is_const(k->sizes, access->stride[term], &stride) || stride < 0) return false;
     if (stride % tensor == 0) return true;
     if (!smg_size_is_const(k->sizes, k->axes.items[access->axis[term]].extent, &extent)) return false;
@@ -94,15 +94,16 @@ static bool term_by_blocks(const smg_kernel *k, const smg_access *access, int te
 
 bool smg_access_by_blocks(const smg_kernel *k, const smg_access *access, int *out_down, int *out_along) {
     const smg_kbuffer *b = &k->buffers.items[access->buffer];
-    block_reach reach = {.row = b->row};
-    int64_t offset;
+    smg_size row = smg_size_const(k->sizes, b->row);
+    int64_t offset, tensor = smg_kbuffer_tensor_elements(k, b);
     *out_down = *out_along = -1;
-    if (access->index != SMG_EXPR_NONE || smg_kbuffer_apart(k, b) <= 0 ||
-        !smg_size_is_const(k->sizes, access->offset, &offset) || offset % (b->block[0] * b->row) != 0)
+    if (access->index != SMG_EXPR_NONE || tensor <= 0 || !smg_size_is_const(k->sizes, access->offset, &offset) ||
+        offset % (b->block[0] * b->row) != 0)
         return false;
+    block_reach reach = {.down = offset % tensor, .row = b->row};
     for (int i = 0; i < access->axis_count; i++) {
         if (!term_by_blocks(k, access, i, &reach)) return false;
-        if (access->stride[i] == smg_size_const(k->sizes, b->row)) *out_down = i;
+        if (access->stride[i] == row) *out_down = i;
         if (smg_size_is_one(k->sizes, access->stride[i])) *out_along = i;
     }
     return *out_along >= 0 && in_blocks(k, access->axis[*out_along], b->block[1]) &&

@@ -622,6 +622,10 @@ static void test_terms_by_blocks(void **state) {
         {"tiles of half a block", "1", "16 tile 4", "64 tile 4", "1024] value 0", "0] k*[1] o*[64]", -2, 0},
         {"across", "1", "16 tile 4", "64 tile 8", "1024] value 0", "0] k*[64] o*[1]", -2, 0},
         {"tensors", "2", "8 tile 4", "64 tile 8", "1024] values 0 1 every 512", "0] k*[1] p*[512] o*[64]", 2, 0},
+        {"from row 4 of a tensor on", "2", "4 tile 4", "64 tile 8", "1024] values 0 1 every 512",
+         "256] k*[1] p*[512] o*[64]", 2, 0},
+        {"from there into the next", "1", "8 tile 4", "64 tile 8", "1024] values 0 1 every 512", "256] k*[1] o*[64]",
+         -2, 0},
         {"rows of two tensors", "1", "16 tile 4", "64 tile 8", "1024] values 0 1 every 512", "0] k*[1] o*[64]", -2, 0},
     };
     for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {

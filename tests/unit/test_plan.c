@@ -237,7 +237,7 @@ static void code_within_budget(void **state) {
 static void rows_are_one_kernel_by_default(void **state) {
     static const char *const target[] = {"h200", "ampere", "navi31", "dg2", "bmg", "adreno740", "m1"};
     static const char *const name[] = {"softmax", "layernorm", "rmsnorm", "logsumexp", "cross_entropy"};
-    static const int64_t sizes[][4] = {{64, 32, 128, 128}, {1, 12, 128, 128}, {8, 16, 1024, 1024}};
+    static const int64_t sizes[][4] = {{64, 32, 128, 128}, {1, 12, 128, 128}, {8, 16, 1024, 1024}, {4096, 1, 1, 1}};
     fixture *f = *state;
     int failed = 0;
     for (size_t t = 0; t < SMG_COUNT_OF(target); t++) {
