@@ -27,6 +27,7 @@ typedef struct segment {
     const smg_measured *measured; /* the schedule is the one that was fastest, not the one of the price; NULL: it is */
     smg_price measured_price;     /* then of that schedule */
     int body;                     /* nodes of one of its equal bodies (plan_repeat.c); 0: it is no repetition */
+    double least;                 /* seconds: it takes as many by its guesses, and has no price; 0: all is known */
 } segment;
 
 /* Of the value of one place, which others read. */
@@ -167,6 +168,8 @@ int plan_add_inlined(const planner *p, smg_node_id *io_nodes, int count);
 int plan_members(planner *p, int from, int to, smg_node_id *out_nodes);
 /* plan_segment.c: the segment of nodes [from, to) of the order, and what is known of it. */
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment);
+/* The same where only a price of at most so many seconds is of use: what is far from it has segment->least instead. */
+smg_status plan_segment_within(planner *p, int from, int to, double seconds, const segment **out_segment);
 /* plan_repeat.c: equal bodies from there on, of so many nodes each; count 0: there are none. */
 smg_status plan_find_repeat(const planner *p, int from, smg_arena *arena, int *out_length, smg_srepeat *out_repeat);
 /* The segment of these, up to *out_to; NULL: there are none. */

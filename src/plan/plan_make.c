@@ -2,6 +2,7 @@
  * therefore always a comparison of prices, and a fusion that pays only once it is complete (everything
  * between two products) is found although its beginnings do not pay. */
 #include <float.h>
+#include <math.h>
 
 #include "plan/plan_internal.h"
 
@@ -86,12 +87,28 @@ static double lost_before(const planner *p, int from, const plan_choice *before)
     return cut && before->segment != NULL ? (1 - p->kept) * before->segment->price.seconds : 0;
 }
 
+/* Of ways that cost the same the one that begins first, of nodes and of equal bodies the nodes. */
+static bool comes_before(const plan_choice *best, int from, const segment *s) {
+    if (best->segment == NULL || from != best->from) return best->segment != NULL && from < best->from;
+    return s->body == 0 && best->segment->body > 0;
+}
+
 static void take_if_cheaper(plan_choice *best, int from, int to, const segment *s, double cost) {
-    if (!(cost < best[to].cost)) return; /* nor where it is no number */
+    bool cheaper = cost < best[to].cost; /* nor where it is no number */
+    if (!cheaper && !(cost <= best[to].cost && comes_before(&best[to], from, s))) return;
     best[to].cost = cost;
     best[to].from = from;
     best[to].segment = s;
 }
+
+/* Segments of an order, as they are walked over. */
+typedef struct walk {
+    planner *p;
+    partition *out;
+    int *products; /* in front of each place */
+    bool *ended;   /* by start: no longer segment is looked at */
+    bool bounded;
+} walk;
 
 /* Equal bodies are one segment, however many there are. */
 static smg_status extend_repeated(planner *p, int from, partition *out) {
@@ -109,39 +126,75 @@ static smg_status extend_repeated(planner *p, int from, partition *out) {
     return SMG_OK;
 }
 
-/* Extends segments from `from` as far as limits allow, improving best[]. */
-static smg_status extend(planner *p, int from, partition *out) {
-    int products = 0;
+/* Do limits end the segments from there on? */
+static bool is_too_long(const walk *w, int from, int to) {
+    planner *p = w->p;
+    smg_breadth *breadth = &w->out->breadth;
+    bool longest = to - from > plan_longest(p);
+    breadth->long_ends += longest;
+    if (longest || (p->preparing && to > from + 1 && !reads_segment(p, from, to - 1))) return true;
+    bool most = w->products[to] - w->products[from] > PLAN_MAX_PRODUCTS;
+    breadth->product_ends += most;
+    return most;
+}
+
+/* Seconds from which on a segment makes no difference: a way that is known is as cheap. */
+static double of_use(const walk *w, int from, int to) {
+    const plan_choice *best = w->out->best;
+    return w->bounded && best[to].segment != NULL ? best[to].cost - best[from].cost : HUGE_VAL;
+}
+
+/* One that is not possible alone. */
+static smg_status refuse(planner *p, int from, const segment *s) {
+    p->again = plan_give_kernels(p, p->order[from]);
+    if (p->again) return SMG_OK;
+    return smg_fail(p->ctx, SMG_NO_FIT, "%s has no kernel that fits: %s", smg_graph_describe(p->g, p->order[from]),
+                    s->refused ? s->refused : "no schedule");
+}
+
+/* The nodes [from, to) as a segment, improving best[]. */
+static smg_status visit(walk *w, int from, int to) {
+    planner *p = w->p;
+    partition *out = w->out;
     plan_choice *best = out->best;
-    smg_breadth *breadth = &out->breadth;
-    for (int to = from + 1; to <= p->count; to++) {
-        const segment *s;
-        breadth->long_ends += to - from > plan_longest(p);
-        if (to - from > plan_longest(p)) break;
-        if (p->preparing && to > from + 1 && !reads_segment(p, from, to - 1)) break;
-        products += is_product(p, to - 1);
-        breadth->product_ends += products > PLAN_MAX_PRODUCTS;
-        if (products > PLAN_MAX_PRODUCTS) break;
-        SMG_TRY(plan_segment(p, from, to, &s));
-        breadth->segments++;
-        breadth->possible += s->possible;
-        if (!s->possible) {
-            if (to == from + 1 && p->budget == NULL) { /* a move's order has other segments for it */
-                p->again = plan_give_kernels(p, p->order[from]);
-                if (p->again) return SMG_OK;
-                return smg_fail(p->ctx, SMG_NO_FIT, "%s has no kernel that fits: %s",
-                                smg_graph_describe(p->g, p->order[from]), s->refused ? s->refused : "no schedule");
-            }
-            breadth->hopeless_ends += s->hopeless;
-            if (s->hopeless) break;
-            continue;
-        }
-        if (to > from + 1) best[from].reach = to;
-        if (!plan_is_allowed(p, out, from, to, s)) continue;
-        double cost = best[from].cost + plan_cost_of(p, s) + lost_before(p, from, &best[from]);
-        take_if_cheaper(best, from, to, s, cost);
+    const segment *s;
+    w->ended[from] = is_too_long(w, from, to);
+    if (w->ended[from]) return SMG_OK;
+    SMG_TRY(plan_segment_within(p, from, to, of_use(w, from, to), &s));
+    out->breadth.segments++;
+    out->breadth.possible += s->possible;
+    if (!s->possible) {
+        if (to == from + 1 && p->budget == NULL) return refuse(p, from, s); /* a move's order has other segments */
+        out->breadth.hopeless_ends += s->hopeless;
+        w->ended[from] = s->hopeless;
+        return SMG_OK;
     }
-    return extend_repeated(p, from, out);
+    if (to > from + 1 && to > best[from].reach) best[from].reach = to;
+    if (!plan_is_allowed(p, out, from, to, s)) return SMG_OK;
+    take_if_cheaper(best, from, to, s, best[from].cost + plan_cost_of(p, s) + lost_before(p, from, &best[from]));
+    return SMG_OK;
+}
+
+/* From each start as far as limits allow: where there is a budget the first ones get prices. */
+static smg_status walk_by_starts(walk *w) {
+    for (int from = 0; from < w->p->count && !w->p->again; from++) {
+        smg_progress(w->p->ctx, "plan", (size_t)from, (size_t)w->p->count, "");
+        for (int to = from + 1; to <= w->p->count && !w->ended[from] && !w->p->again; to++) SMG_TRY(visit(w, from, to));
+        if (!w->p->again) SMG_TRY(extend_repeated(w->p, from, w->out));
+    }
+    return SMG_OK;
+}
+
+/* Up to each end, short ones first: of long ones most are dearer than what there is then. */
+static smg_status walk_by_ends(walk *w) {
+    planner *p = w->p;
+    for (int to = 1; to <= p->count && !p->again; to++) {
+        smg_progress(p->ctx, "plan", (size_t)to - 1, (size_t)p->count, "");
+        SMG_TRY(extend_repeated(p, to - 1, w->out)); /* the ways up to there are all known */
+        for (int from = to - 1; from >= 0 && from >= to - plan_longest(p) - 1 && !p->again; from--)
+            if (!w->ended[from]) SMG_TRY(visit(w, from, to));
+    }
+    return SMG_OK;
 }
 
 static smg_status tell_cut(planner *p, const partition *of, int from, int to, int next, smg_pstep *step,
@@ -194,18 +247,27 @@ static smg_status add_step(planner *p, smg_plan *plan, const partition *of, int 
     return status;
 }
 
+/* May a segment be left without a price that is not to be taken? Not where somebody asks for it, or what it costs hangs
+ * on more than its price. */
+static bool is_bounded(const planner *p) {
+    const smg_plan_options *o = p->options;
+    bool limits = o->min_gain > 0 || o->max_live > 0 || o->memory_pressure > 0;
+    return o->objective == SMG_OBJECTIVE_TIME && o->cut_count == 0 && !limits && !o->report && !o->search;
+}
+
 /* The cheapest way up to each place. */
 static smg_status extend_all(planner *p, partition *out) {
+    walk w = {.p = p, .out = out, .bounded = is_bounded(p)};
+    w.products = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1);
+    w.ended = SMG_ARENA_ARRAY(p->arena, bool, (size_t)p->count + 1);
+    if (w.products == NULL || w.ended == NULL) return SMG_MEMORY;
     for (int i = 1; i <= p->count; i++) {
+        w.products[i] = w.products[i - 1] + is_product(p, i - 1);
         out->best[i].cost = DBL_MAX;
         out->best[i].segment = NULL;
     }
     out->breadth = (smg_breadth){.nodes = p->count};
-    for (int from = 0; from < p->count && !p->again; from++) {
-        smg_progress(p->ctx, "plan", (size_t)from, (size_t)p->count, "");
-        SMG_TRY(extend(p, from, out));
-    }
-    return SMG_OK;
+    return p->budget != NULL ? walk_by_starts(&w) : walk_by_ends(&w);
 }
 
 smg_status plan_cut(planner *p, partition *out) {

@@ -1,5 +1,7 @@
 /* Segments: which nodes they are, by the hash of their structure. Layers repeat, so what is known of a segment is kept
  * under that, for as long as the driver thinks alike of them. */
+#include <math.h>
+
 #include "plan/plan_segment.h"
 
 void plan_hash_node(const planner *p, smg_node_id id) {
@@ -108,7 +110,16 @@ static bool may_price(const planner *p, const segment_members *of) {
     return may;
 }
 
-static smg_status segment_of(planner *p, const segment_members *of, const segment **out_segment) {
+/* *io has its keys. */
+static smg_status price(planner *p, const segment_members *of, double within, segment *io) {
+    *io = (segment){.key = io->key, .structure = io->structure, .kept = io->kept};
+    SMG_TRY(plan_try_segment(p, of, within, io, NULL));
+    if (!of->alone) SMG_TRY(apply_cut(p, io));
+    if (of->repeat.count > 0) io->body = of->body;
+    return SMG_OK;
+}
+
+static smg_status segment_of(planner *p, const segment_members *of, double within, const segment **out_segment) {
     static const segment crowded = {.refused = "too many nodes for one kernel", .hopeless = true};
     static const segment unpriced = {.refused = "as many segments have a price as may"};
     void *found;
@@ -117,8 +128,9 @@ static smg_status segment_of(planner *p, const segment_members *of, const segmen
     uint64_t key = hash_members(p, p->hash, of),
              kept = smg_hash_u64(key, (uint64_t)plan_too_many_registers(p, key, of));
     if (smg_map_get(p->cache, &kept, sizeof(kept), &found)) {
-        *out_segment = found;
-        return SMG_OK;
+        segment *known = found;
+        *out_segment = known;
+        return known->least > 0 && known->least <= within ? price(p, of, within, known) : SMG_OK;
     }
     if (!may_price(p, of)) {
         *out_segment = &unpriced;
@@ -129,18 +141,19 @@ static smg_status segment_of(planner *p, const segment_members *of, const segmen
     s->key = key;
     s->structure = hash_members(p, p->hash_at, of);
     s->kept = kept;
-    smg_status status = plan_try_segment(p, of, s, NULL);
-    if (status == SMG_OK && !of->alone) status = apply_cut(p, s);
-    SMG_TRY(status);
-    if (of->repeat.count > 0) s->body = of->body;
+    SMG_TRY(price(p, of, within, s));
     *out_segment = s;
     return smg_map_set(p->cache, &kept, sizeof(kept), s);
 }
 
-smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {
+smg_status plan_segment_within(planner *p, int from, int to, double seconds, const segment **out_segment) {
     segment_members of;
     SMG_TRY(plan_find_members(p, from, to, 0, NULL, &of));
-    return segment_of(p, &of, out_segment);
+    return segment_of(p, &of, of.alone ? HUGE_VAL : seconds, out_segment);
+}
+
+smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {
+    return plan_segment_within(p, from, to, HUGE_VAL, out_segment);
 }
 
 smg_status plan_repeated_segment(planner *p, int from, int *out_to, const segment **out_segment) {
@@ -151,7 +164,7 @@ smg_status plan_repeated_segment(planner *p, int from, int *out_to, const segmen
     smg_status status = find_bodies(p, from, scratch, &of);
     if (status == SMG_OK && of.repeat.count > 0) {
         *out_to = from + of.repeat.count * of.body;
-        status = segment_of(p, &of, out_segment);
+        status = segment_of(p, &of, HUGE_VAL, out_segment);
     }
     smg_arena_destroy(scratch);
     return status;

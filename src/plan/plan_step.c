@@ -1,5 +1,6 @@
 /* What becomes of a segment that was chosen: its schedule is lowered for good, with the reasons, and beside it what the
  * options ask for, how it was found and which others are to be measured. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "plan/plan_segment.h"
@@ -112,7 +113,7 @@ smg_status plan_add_search(planner *p, int from, int to, const segment *s, smg_p
     if (made == NULL) return SMG_MEMORY;
     p->record = made;
     smg_status status = plan_find_members(p, from, to, s->body, p->arena, &of);
-    if (status == SMG_OK) status = plan_try_segment(p, &of, &again, NULL);
+    if (status == SMG_OK) status = plan_try_segment(p, &of, HUGE_VAL, &again, NULL);
     p->record = NULL;
     SMG_TRY(status);
     step->search = made;
@@ -157,7 +158,7 @@ static smg_status find_rivals(planner *p, int from, int to, const segment *s, ri
     rivals *made = SMG_ARENA_NEW(p->kept_in, rivals);
     if (made == NULL) return SMG_MEMORY;
     smg_status status = plan_find_members(p, from, to, s->body, p->arena, &of);
-    if (status == SMG_OK) status = plan_try_segment(p, &of, &again, &all);
+    if (status == SMG_OK) status = plan_try_segment(p, &of, HUGE_VAL, &again, &all);
     if (status == SMG_OK) status = pick_rivals(p, &all, s, made);
     SMG_TRY(status);
     *out_rivals = made;

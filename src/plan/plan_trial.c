@@ -30,6 +30,7 @@ typedef struct trial {
     plan_outline *linear;   /* of the space that smg_slice_linear makes; NULL */
     smg_arena *scratch;
     segment *best;
+    double within; /* seconds, of use */
     lowered done[PLAN_MAX_LOWERED];
     int count;
     bool ranks;       /* all that fit are kept */
@@ -301,6 +302,15 @@ static void ask_loops(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], c
 }
 
 #define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
+/* By so much at most a guess is above the price of what comes out as the best: 1.81 of 97012 segments (bench/NOTES.md). */
+#define FAR_OFF 3.0
+
+/* Seconds that all of them take for sure, though not how many; 0 where none has a guess. */
+static double least_of(const double *guess, int count) {
+    double least = HUGE_VAL;
+    for (int i = 0; i < count; i++) least = fmin(least, guess[i]);
+    return isinf(least) ? 0 : least / FAR_OFF;
+}
 
 /* The schedules in the order of their guesses until enough of them fit. Where the n-th best by price is asked for, or
  * some that are to be measured, it takes so many more. */
@@ -317,7 +327,11 @@ static smg_status try_best(trial *t, const smg_schedules *schedules, plan_outlin
         ask_loops(t, loops, s, i > 0 ? s - 1 : NULL, outline);
         guess[i] = plan_guess(s->linear ? t->linear : outline, s);
     }
-    double first = HUGE_VAL; /* guess of one that fits */
+    double first = HUGE_VAL, least = least_of(guess, count); /* first: guess of one that fits */
+    if (least > t->within) {
+        t->best->least = least;
+        return SMG_OK;
+    }
     while (left > 0) {
         int best = -1;
         double seconds;
@@ -413,7 +427,7 @@ static uint64_t at_sizes(uint64_t key, const smg_space *space, const int64_t *no
     return key;
 }
 
-smg_status plan_try_segment(planner *p, const segment_members *of, segment *io, fitted_list *out_all) {
+smg_status plan_try_segment(planner *p, const segment_members *of, double within, segment *io, fitted_list *out_all) {
     smg_arena *scratch = p->scratch;
     smg_space *space;
     smg_arena_reset(scratch);
@@ -440,6 +454,7 @@ smg_status plan_try_segment(planner *p, const segment_members *of, segment *io, 
     t->linear = f.linear;
     t->p = p;
     t->nominal = nominal;
+    t->within = within;
     t->scratch = scratch;
     t->best = io;
     t->ranks = p->options->rank > 0 || out_all != NULL;
