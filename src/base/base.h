@@ -110,7 +110,15 @@ void smg_half_values(const uint16_t *halves, size_t count, void *out_floats);
 void smg_bf16s_of(const void *floats, size_t count, uint16_t *out);
 void smg_bf16_values(const uint16_t *bf16s, size_t count, void *out_floats);
 bool smg_add_i64(int64_t a, int64_t b, int64_t *out);
-int64_t smg_mul_at_most(int64_t a, int64_t b, int64_t most); /* `most` where the product is larger */
+/* `most` where the product is larger. */
+static inline int64_t smg_mul_at_most(int64_t a, int64_t b, int64_t most) {
+    int64_t product = most;
+    if (((uint64_t)a | (uint64_t)b) >> 31 == 0) /* then it fits */
+        product = a * b;
+    else if (!smg_mul_i64(a, b, &product))
+        return most;
+    return product < most ? product : most;
+}
 bool smg_is_power_of_two(int64_t value);
 int64_t smg_greatest_divisor(int64_t a, int64_t b); /* of both; not negative, 0 of 0 and 0 */
 int smg_log2(int64_t value);                        /* rounded up; 0 for 1 and less */
@@ -171,7 +179,21 @@ char *smg_reader_string(smg_reader *r, smg_arena *arena);   /* NULL also when me
 
 #define SMG_HASH_SEED UINT64_C(0x9e3779b97f4a7c15)
 uint64_t smg_hash_bytes(uint64_t seed, const void *bytes, size_t count);
-uint64_t smg_hash_u64(uint64_t seed, uint64_t value);
+#define SMG_HASH_FACTOR UINT64_C(0xc6a4a7935bd1e995)
+static inline uint64_t smg_hash_mix(uint64_t hash, uint64_t value) {
+    value *= SMG_HASH_FACTOR;
+    value ^= value >> 47;
+    value *= SMG_HASH_FACTOR;
+    return (hash ^ value) * SMG_HASH_FACTOR;
+}
+static inline uint64_t smg_hash_finish(uint64_t hash) {
+    hash ^= hash >> 47;
+    hash *= SMG_HASH_FACTOR;
+    return hash ^ (hash >> 47);
+}
+static inline uint64_t smg_hash_u64(uint64_t seed, uint64_t value) {
+    return smg_hash_finish(smg_hash_mix(seed ^ (8 * SMG_HASH_FACTOR), value));
+}
 uint64_t smg_hash_text(uint64_t seed, const char *text);
 /* Of bytes that several threads share, or that come in pieces: the sum of what each block of them gives with its
  * number. `first` is the number of the first one here; all are SMG_HASH_BLOCK long but the last of all. Words are read

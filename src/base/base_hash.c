@@ -6,21 +6,6 @@
  */
 #include "base/base_internal.h"
 
-#define HASH_FACTOR UINT64_C(0xc6a4a7935bd1e995)
-
-static uint64_t mix(uint64_t hash, uint64_t value) {
-    value *= HASH_FACTOR;
-    value ^= value >> 47;
-    value *= HASH_FACTOR;
-    return (hash ^ value) * HASH_FACTOR;
-}
-
-static uint64_t finish(uint64_t hash) {
-    hash ^= hash >> 47;
-    hash *= HASH_FACTOR;
-    return hash ^ (hash >> 47);
-}
-
 /* Fewer than 8. */
 static uint64_t read_rest(const unsigned char *at, size_t count) {
     uint64_t value = 0;
@@ -36,10 +21,10 @@ static uint64_t read_word(const unsigned char *at) {
 
 uint64_t smg_hash_bytes(uint64_t seed, const void *bytes, size_t count) {
     const unsigned char *at = bytes;
-    uint64_t hash = seed ^ ((uint64_t)count * HASH_FACTOR);
-    for (; count >= 8; at += 8, count -= 8) hash = mix(hash, read_word(at));
-    if (count != 0) hash = (hash ^ read_rest(at, count)) * HASH_FACTOR;
-    return finish(hash);
+    uint64_t hash = seed ^ ((uint64_t)count * SMG_HASH_FACTOR);
+    for (; count >= 8; at += 8, count -= 8) hash = smg_hash_mix(hash, read_word(at));
+    if (count != 0) hash = (hash ^ read_rest(at, count)) * SMG_HASH_FACTOR;
+    return smg_hash_finish(hash);
 }
 
 /* One of four lanes, whose multiplications overlap: 14 GB/s where smg_hash_bytes has 4 to 7. No two words lead from the
@@ -47,7 +32,7 @@ uint64_t smg_hash_bytes(uint64_t seed, const void *bytes, size_t count) {
 static uint64_t lane(uint64_t hash, const unsigned char *at) {
     uint64_t word = 0;
     memcpy(&word, at, sizeof(word));
-    hash = (hash ^ word) * HASH_FACTOR;
+    hash = (hash ^ word) * SMG_HASH_FACTOR;
     return hash << 27 | hash >> 37;
 }
 
@@ -59,7 +44,7 @@ static uint64_t hash_block(uint64_t number, const unsigned char *at, size_t coun
         c = lane(c, at + 16);
         d = lane(d, at + 24);
     }
-    return smg_hash_bytes(mix(mix(mix(a, b), c), d), at, count);
+    return smg_hash_bytes(smg_hash_mix(smg_hash_mix(smg_hash_mix(a, b), c), d), at, count);
 }
 
 uint64_t smg_hash_blocks(int64_t first, const void *bytes, size_t count) {
@@ -72,10 +57,6 @@ uint64_t smg_hash_blocks(int64_t first, const void *bytes, size_t count) {
         count -= part;
     }
     return sum;
-}
-
-uint64_t smg_hash_u64(uint64_t seed, uint64_t value) {
-    return finish(mix(seed ^ (8 * HASH_FACTOR), value));
 }
 
 uint64_t smg_hash_text(uint64_t seed, const char *text) {

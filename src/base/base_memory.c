@@ -270,11 +270,6 @@ bool smg_add_i64(int64_t a, int64_t b, int64_t *out) {
     return true;
 }
 
-int64_t smg_mul_at_most(int64_t a, int64_t b, int64_t most) {
-    int64_t product;
-    return smg_mul_i64(a, b, &product) && product < most ? product : most;
-}
-
 int64_t smg_greatest_divisor(int64_t a, int64_t b) {
     while (b != 0) {
         int64_t rest = b == -1 ? 0 : a % b; /* the least number has no remainder by -1 */

@@ -91,8 +91,12 @@ struct smg_graph {
 smg_status smg_graph_make(smg_context *ctx, const char *name, smg_graph **out_graph);
 /* The graph fails: with this code and the recorded sentence, of which it keeps a copy. The first of these wins. */
 smg_status smg_build_stick(smg_graph *g, smg_status status);
-const smg_node *smg_graph_node(const smg_graph *g, smg_node_id id);
-smg_op_class smg_node_class(const smg_node *node);
+static inline const smg_node *smg_graph_node(const smg_graph *g, smg_node_id id) {
+    return id >= 0 && id < g->nodes.count ? &g->nodes.items[id] : NULL;
+}
+static inline smg_op_class smg_node_class(const smg_node *node) {
+    return smg_op_get(node->op)->class_;
+}
 smg_type smg_graph_storage(const smg_graph *g, smg_node_id id);
 bool smg_node_computes(const smg_node *node); /* neither a leaf nor a view: takes a kernel */
 bool smg_node_is_input(const smg_node *node);

@@ -2,16 +2,8 @@
  * operands, and the structural hash. */
 #include "graph/graph_private.h"
 
-const smg_node *smg_graph_node(const smg_graph *g, smg_node_id id) {
-    return id >= 0 && id < g->nodes.count ? &g->nodes.items[id] : NULL;
-}
-
 smg_type smg_graph_storage(const smg_graph *g, smg_node_id id) {
     return g->storage != NULL ? g->storage[id] : smg_graph_node(g, id)->type;
-}
-
-smg_op_class smg_node_class(const smg_node *node) {
-    return smg_op_get(node->op)->class_;
 }
 
 const char *smg_graph_describe(const smg_graph *g, smg_node_id id) {

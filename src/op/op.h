@@ -158,7 +158,10 @@ typedef struct smg_op_row {
     const char *expression;
     const char *doc;
 } smg_op_row;
-const smg_op_row *smg_op_get(smg_op op);
+extern const smg_op_row smg_op_rows[SMG_OP_COUNT];
+static inline const smg_op_row *smg_op_get(smg_op op) {
+    return op < SMG_OP_COUNT ? &smg_op_rows[op] : NULL;
+}
 bool smg_op_find(const char *word, smg_op *out_op);
 smg_combine smg_op_combine(smg_op op); /* of a REDUCE row; ADD for CONTRACT */
 /* What a VIEW relabels and what a LEAF holds, so that nobody outside op/ names a row. */

@@ -3,27 +3,23 @@
 #include "op/op_private.h"
 #include "smg/graph.h"
 
-static const smg_op_row op_rows[SMG_OP_COUNT] = {
+const smg_op_row smg_op_rows[SMG_OP_COUNT] = {
 #define OP(id, word, class_, arity, expr, doc) [SMG_OP_##id] = {word, SMG_CLASS_##class_, arity, expr, doc},
 #include "op/op.def"
 #undef OP
 };
 
-const smg_op_row *smg_op_get(smg_op op) {
-    return op < SMG_OP_COUNT ? &op_rows[op] : NULL;
-}
-
 bool smg_graph_operation(int index, const char **out_word, const char **out_doc) {
     if (index < 0 || index >= SMG_OP_COUNT || out_word == NULL || out_doc == NULL) return false;
-    *out_word = op_rows[index].word;
-    *out_doc = op_rows[index].doc;
+    *out_word = smg_op_rows[index].word;
+    *out_doc = smg_op_rows[index].doc;
     return true;
 }
 
 bool smg_op_find(const char *word, smg_op *out_op) {
     if (!word) return false;
     for (int i = 0; i < SMG_OP_COUNT; i++) {
-        if (strcmp(op_rows[i].word, word) != 0) continue;
+        if (strcmp(smg_op_rows[i].word, word) != 0) continue;
         *out_op = (smg_op)i;
         return true;
     }
@@ -32,7 +28,7 @@ bool smg_op_find(const char *word, smg_op *out_op) {
 
 smg_combine smg_op_combine(smg_op op) {
     for (int i = 0; op < SMG_OP_COUNT && i < SMG_COMBINE_COUNT; i++)
-        if (strcmp(op_rows[op].expression, smg_combine_word((smg_combine)i)) == 0) return (smg_combine)i;
+        if (strcmp(smg_op_rows[op].expression, smg_combine_word((smg_combine)i)) == 0) return (smg_combine)i;
     return SMG_COMBINE_ADD;
 }
 
@@ -54,10 +50,10 @@ smg_expr smg_op_expr(smg_exprs *pool, smg_op op, smg_type type, const smg_expr o
         [SMG_KIND_INT] = SMG_PRIM_TO_INT,
         [SMG_KIND_BOOL] = SMG_PRIM_TO_BOOL,
     };
-    if (op >= SMG_OP_COUNT || op_rows[op].class_ != SMG_CLASS_MAP) return SMG_EXPR_NONE;
+    if (op >= SMG_OP_COUNT || smg_op_rows[op].class_ != SMG_CLASS_MAP) return SMG_EXPR_NONE;
     if (smg_op_converts(op))
         return smg_expr_make(pool, casts[smg_type_kind(type)], operand[0], SMG_EXPR_NONE, SMG_EXPR_NONE);
-    return smg_expr_parse(pool, op_rows[op].expression, operand);
+    return smg_expr_parse(pool, smg_op_rows[op].expression, operand);
 }
 
 /* ---- inference ------------------------------------------------------------------------------ */
@@ -123,12 +119,12 @@ static inferred infer_operation(infer *walk, smg_prim prim) {
 }
 
 bool smg_op_infer_type(smg_op op, const smg_type *operand, int count, smg_type *out_type) {
-    if (op >= SMG_OP_COUNT || op_rows[op].class_ != SMG_CLASS_MAP || op_rows[op].arity != count) return false;
+    if (op >= SMG_OP_COUNT || smg_op_rows[op].class_ != SMG_CLASS_MAP || smg_op_rows[op].arity != count) return false;
     if (smg_op_converts(op)) {
         *out_type = operand[0];
         return true;
     }
-    infer walk = {op_rows[op].expression, operand, count};
+    infer walk = {smg_op_rows[op].expression, operand, count};
     inferred result = infer_item(&walk);
     if (!result.ok || result.number) return false;
     *out_type = result.type;

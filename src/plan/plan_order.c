@@ -4,7 +4,6 @@
  * input), each with the maps that take its place, so that it may share a kernel with these or with all of them; then,
  * one chain after the other, the maps and reductions that can follow at once. Any contiguous cut of a topological order
  * is free of cycles. */
-#include <stdlib.h>
 
 #include "plan/plan_internal.h"
 
@@ -271,9 +270,14 @@ smg_status plan_order(planner *p) {
     return SMG_OK;
 }
 
-static int by_id(const void *a, const void *b) {
-    smg_node_id x = *(const smg_node_id *)a, y = *(const smg_node_id *)b;
-    return x < y ? -1 : x > y;
+/* By insertion: an order has most of its nodes in the order of the graph. */
+static void sort_nodes(smg_node_id *io_nodes, int count) {
+    for (int i = 1; i < count; i++) {
+        smg_node_id node = io_nodes[i];
+        int at = i;
+        for (; at > 0 && io_nodes[at - 1] > node; at--) io_nodes[at] = io_nodes[at - 1];
+        io_nodes[at] = node;
+    }
 }
 
 int plan_members(planner *p, int from, int to, smg_node_id *out_nodes) {
@@ -283,6 +287,6 @@ int plan_members(planner *p, int from, int to, smg_node_id *out_nodes) {
     }
     int count = plan_add_inlined(p, out_nodes, to - from);
     for (int i = to - from; i < count; i++) p->needed[out_nodes[i]] = false; /* nobody else reads this copy */
-    if (count > 0) qsort(out_nodes, (size_t)count, sizeof(smg_node_id), by_id);
+    sort_nodes(out_nodes, count);
     return count;
 }

@@ -145,7 +145,9 @@ static double spilled(const smg_target *t, const smg_price *price, const plan_co
 /* 1 adds up, a large exponent takes the larger. */
 static double norm(double a, double b, double exponent) {
     double large = fmax(a, b), small = fmin(a, b);
-    return large > 0 ? large * pow(1.0 + pow(small / large, exponent), 1.0 / exponent) : 0;
+    if (!(large > 0)) return 0;
+    if (small == 0) return large; /* which is what the powers come out at, exactly */
+    return large * pow(1.0 + pow(small / large, exponent), 1.0 / exponent);
 }
 
 /* Seconds until each of `count` workgroups of one core is done, when each has the core for `work` and waits for `wait`:

@@ -8,32 +8,41 @@
 
 typedef struct filter {
     planner *p;
-    plan_outline *outline;
+    const smg_space *space;
+    const int64_t *nominal;
+    smg_arena *arena;
+    plan_outline *outline; /* once something asks for it */
     const char *refused;
     smg_status status;
 } filter;
 
+static smg_status outline(filter *f) {
+    return f->outline != NULL ? SMG_OK : plan_outline_make(f->p, f->space, f->nominal, f->arena, &f->outline);
+}
+
 static bool may_fit(void *user, const smg_schedule *s) {
     filter *f = user;
     const char *why;
+    if (f->status == SMG_OK) f->status = outline(f);
+    if (f->status != SMG_OK) return false;
     if (plan_may_fit(f->outline, s, &why)) return true;
     if (f->refused == NULL) f->refused = why;
     if (f->status == SMG_OK) f->status = plan_record_crowded(f->p, why);
     return false;
 }
 
-static smg_status find(filter *f, const smg_space *space, const int64_t *nominal, smg_arena *arena,
-                       smg_schedules *out_schedules) {
+/* Most spaces have no schedule at all, and need no outline to know. */
+static smg_status find(filter *f, smg_schedules *out_schedules) {
     const smg_sched_room room = {may_fit, f};
-    SMG_TRY(plan_outline_make(f->p, space, nominal, arena, &f->outline));
-    SMG_TRY(smg_sched_candidates(space, f->p->target, nominal, room, arena, out_schedules));
-    return f->status;
+    SMG_TRY(smg_sched_candidates(f->space, f->p->target, f->nominal, room, f->arena, out_schedules));
+    SMG_TRY(f->status);
+    return out_schedules->items.count > 0 ? outline(f) : SMG_OK;
 }
 
 smg_status plan_find_schedules(planner *p, const smg_space *space, const int64_t *nominal, smg_arena *arena,
                                plan_found *io) {
-    filter f = {.p = p, .refused = io->refused};
-    SMG_TRY(find(&f, space, nominal, arena, &io->schedules));
+    filter f = {.p = p, .space = space, .nominal = nominal, .arena = arena, .refused = io->refused};
+    SMG_TRY(find(&f, &io->schedules));
     io->outline = f.outline;
     io->refused = f.refused;
     return SMG_OK;
@@ -61,10 +70,10 @@ smg_status plan_find_linear(planner *p, const smg_space *space, const int64_t *n
                             plan_found *io) {
     smg_space *linear;
     smg_schedules more;
-    filter f = {.p = p};
     SMG_TRY(smg_slice_linear(space, arena, &linear));
     if (linear == NULL || !few_long_sums(linear, nominal)) return SMG_OK;
-    SMG_TRY(find(&f, linear, nominal, arena, &more));
+    filter f = {.p = p, .space = linear, .nominal = nominal, .arena = arena};
+    SMG_TRY(find(&f, &more));
     io->linear = f.outline;
     for (int i = 0; i < more.items.count; i++) {
         smg_schedule *slot = SMG_ARRAY_PUSH(arena, &io->schedules.items);

@@ -31,8 +31,7 @@ typedef struct trial {
     smg_arena *scratch;
     segment *best;
     double within; /* seconds, of use */
-    lowered done[PLAN_MAX_LOWERED];
-    int count;
+    SMG_ARRAY(lowered) done; /* PLAN_MAX_LOWERED at most */
     bool ranks;       /* all that fit are kept */
     fitted_list all;  /* then these */
     bool takes_all;   /* also what the options reject */
@@ -72,16 +71,19 @@ static signature sign(const planner *p, const smg_schedule *s) {
 
 static smg_status lower_once(trial *t, const smg_schedule *s, lowered *out) {
     signature key = sign(t->p, s);
-    for (int i = 0; i < t->count; i++) {
-        if (memcmp(&t->done[i].key, &key, sizeof(key)) != 0) continue;
-        *out = t->done[i];
+    for (int i = 0; i < t->done.count; i++) {
+        if (memcmp(&t->done.items[i].key, &key, sizeof(key)) != 0) continue;
+        *out = t->done.items[i];
         return SMG_OK;
     }
     *out = (lowered){.key = key};
     const smg_lower_options options = {.name = "try", .target = t->p->target};
     SMG_TRY(smg_kernel_structure(s, &options, t->scratch, &out->structure, &out->refused));
     if (out->structure != NULL) SMG_TRY(smg_kernel_probe(out->structure, t->scratch, &out->probe));
-    if (t->count < PLAN_MAX_LOWERED) t->done[t->count++] = *out;
+    if (t->done.count == PLAN_MAX_LOWERED) return SMG_OK;
+    lowered *slot = SMG_ARRAY_PUSH(t->scratch, &t->done);
+    if (slot == NULL) return SMG_MEMORY;
+    *slot = *out;
     return SMG_OK;
 }
 
@@ -296,7 +298,7 @@ static void ask_loops(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], c
                       const smg_schedule *before, plan_outline *outline) {
     smg_kernel *k = s->temporal >= 0 ? loops[s->temporal] : NULL;
     bool same = before != NULL && before->temporal == s->temporal;
-    if (k == NULL || (same && memcmp(before->tile, s->tile, sizeof s->tile) == 0)) return;
+    if (k == NULL || outline == NULL || (same && memcmp(before->tile, s->tile, sizeof s->tile) == 0)) return;
     for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = s->tile[a];
     plan_outline_share(outline, s->temporal, plan_share(k, t->p->nominal, s->temporal));
 }

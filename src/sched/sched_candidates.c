@@ -110,8 +110,10 @@ static smg_status add_temporal(enumerator *e, smg_schedule base) {
         if (a >= 0 && e->space->repeat.count > 0) break; /* bodies are steps of a loop themselves */
         if (a >= 0 && (!(base.columns & SMG_AXIS_BIT(a)) || a == base.row_axis)) continue;
         base.temporal = a;
+        bool fixed = held_are_static(e, &base);
+        if (!fixed && e->roles.contractions > 0) continue; /* what is cut serially has no products */
         base.one_by_one = smg_sched_one_by_one(&base);
-        if (held_are_static(e, &base) && smg_sched_sides(&base)) SMG_TRY(add_shapes(e, &base));
+        if (fixed && smg_sched_sides(&base)) SMG_TRY(add_shapes(e, &base));
         if (a >= 0) SMG_TRY(add_serial(e, base));
     }
     return SMG_OK;
