@@ -230,6 +230,8 @@ char *smg_arena_format(smg_arena *arena, const char *format, ...) {
 
 /* ---- growable arrays ----------------------------------------------------------------------- */
 
+#define ARRAY_SMALL 64 /* items; arrays with fewer grow in larger steps, as copies are most of what they cost */
+
 /* `items` points at a typed pointer: it is read and written by memcpy, so that no object is
  * accessed through another type. */
 bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, size_t item_size) {
@@ -240,7 +242,7 @@ bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, si
             smg_fail(smg_arena_context(arena), SMG_MEMORY, "an array has more than %d items", *capacity);
             return false;
         }
-        int grown = *capacity > 0 ? *capacity * 2 : 8;
+        int grown = *capacity <= 0 ? 8 : *capacity < ARRAY_SMALL ? *capacity * 4 : *capacity * 2;
         size_t bytes;
         if (!multiply_sizes(smg_arena_context(arena), (size_t)grown, item_size, &bytes)) return false;
         char *larger = arena_piece(arena, bytes);

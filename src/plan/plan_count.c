@@ -62,11 +62,11 @@ static plan_runs runs_of(const walk *w, const smg_access *a) {
     for (int i = 0; i < a->axis_count; i++) {
         if (a->stride[i] != one) continue;
         int axis = a->axis[i];
-        double tile = fmin(tile_of(w, axis), extent_of(w, axis)), walked = axis == w->last ? w->round : 1;
+        double tile = plan_lesser(tile_of(w, axis), extent_of(w, axis)), walked = axis == w->last ? w->round : 1;
         double lanes = w->layout != NULL ? (double)smg_layout_neighbours(w->layout, axis) : walked;
         double own = lanes * (double)(w->layout != NULL ? smg_layout_registers_along(w->layout, axis) : 1);
-        double group = comes_soon(w, axis) ? tile : fmin(tile, own);
-        return (plan_runs){bytes * fmin(lanes, tile), bytes * group};
+        double group = comes_soon(w, axis) ? tile : plan_lesser(tile, own);
+        return (plan_runs){bytes * plan_lesser(lanes, tile), bytes * group};
     }
     return (plan_runs){bytes, bytes};
 }
@@ -76,10 +76,10 @@ void plan_add_bytes(plan_counts *c, const smg_target *t, plan_bytes b) {
     double asked = b.tile * b.trips * c->workgroups * b.element;
     if (asked < b.whole || b.again) asked = b.whole;
     double rounds = ceil(c->workgroups / (double)t->cores);
-    double moved = b.whole <= 0.5 * (double)t->cache_bytes ? b.whole : fmin(asked, rounds * b.whole);
-    c->traffic += asked * fmax(1, SECTOR / b.run.group);
-    c->memory += moved * fmax(1, fmin(MEMORY_RUN / b.run.group, 4));
-    c->near += b.trips * b.tile * b.element * fmax(1, PLAN_NEAR_RUN / b.run.lanes);
+    double moved = b.whole <= 0.5 * (double)t->cache_bytes ? b.whole : plan_lesser(asked, rounds * b.whole);
+    c->traffic += asked * plan_larger(1, SECTOR / b.run.group);
+    c->memory += moved * plan_larger(1, plan_lesser(MEMORY_RUN / b.run.group, 4));
+    c->near += b.trips * b.tile * b.element * plan_larger(1, PLAN_NEAR_RUN / b.run.lanes);
 }
 
 double plan_split_lines(const smg_target *t, plan_runs run) {
@@ -99,7 +99,7 @@ static void count_moved(walk *w, int buffer, double bytes, double whole) {
     if (all > 0.5 * (double)w->t->cache_bytes)
         w->moved[buffer] += bytes;
     else
-        w->moved[buffer] = fmax(before, bytes * fmin(1, all / whole));
+        w->moved[buffer] = plan_larger(before, bytes * plan_lesser(1, all / whole));
     w->out->moved += w->moved[buffer] - before;
 }
 
@@ -110,7 +110,7 @@ static double count_bytes(walk *w, const smg_access *a, plan_runs run, bool agai
     b.whole = b.element = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type);
     for (int i = 0; i < a->axis_count; i++) {
         double extent = extent_of(w, a->axis[i]);
-        b.tile *= fmin(extent, tile_of(w, a->axis[i]));
+        b.tile *= plan_lesser(extent, tile_of(w, a->axis[i]));
         b.whole *= extent;
     }
     plan_add_bytes(w->out, w->t, b);
@@ -184,7 +184,7 @@ static void count_map(walk *w, const smg_instr *in) {
     load_walk l = count_loads(w, in->expr);
     if (l.loads > 0) wait_for_loads(w, l.turns * map_wait(w) + w->cost->next_wait * l.loads * elements / w->out->lanes);
     if (l.loads > 0 && w->depth > 0)
-        w->out->turns += w->trips * fmax(1, l.loads * elements / w->out->lanes / PLAN_ON_THEIR_WAY);
+        w->out->turns += w->trips * plan_larger(1, l.loads * elements / w->out->lanes / PLAN_ON_THEIR_WAY);
     double each = w->cost->map * cost + (copies(w, in) ? 0 : w->cost->element) + w->cost->load * l.loads;
     w->out->slots += w->trips * elements * each;
     w->out->flops += 2.0 * w->trips * elements * cost * w->out->workgroups;
@@ -227,7 +227,7 @@ static void count_stream(walk *w, const smg_instr *in) {
     double before = w->out->traffic, near = w->out->near, registers = (double)smg_layout_registers(w->layout);
     double element = (double)smg_type_device_bytes(dst->type);
     double bytes = element * beside_each_other(w->layout, stream_axis(w->k, in));
-    double asked = w->trips * registers * w->out->lanes * element * fmax(1, PLAN_NEAR_RUN / bytes);
+    double asked = w->trips * registers * w->out->lanes * element * plan_larger(1, PLAN_NEAR_RUN / bytes);
     count_bytes(w, a, (plan_runs){bytes, bytes}, false);
     *(ahead ? &w->out->hidden : &w->out->streamed) += w->out->traffic - before;
     w->out->near = near + asked + w->cost->stream * (w->out->traffic - before) / w->out->workgroups;
@@ -325,7 +325,7 @@ static void count_put(walk *w, const smg_instr *in, double group) {
     const smg_tile *t = &w->k->tiles.items[in->dst];
     double elements = (double)smg_tile_elements(w->k, t);
     bool turned = t->axis_count > 0 && t->axis[t->axis_count - 1] != in->axes[in->axis_count - 1];
-    w->out->slots += w->trips * elements * w->cost->put / (turned ? 1 : fmin(group, SMG_WIDE));
+    w->out->slots += w->trips * elements * w->cost->put / (turned ? 1 : plan_lesser(group, SMG_WIDE));
     w->out->near += w->trips * elements * bytes_of(t) * (turned ? 2 : 1);
 }
 
@@ -455,10 +455,10 @@ static void count_matrices(walk *w, const smg_instr *in) {
     p.rate = plan_matrix_rate(w->t, m->rows, m->cols, m->depth, m->type);
     p.taken = is_held(w, in->a) && is_held(w, in->b);
     plan_round round = plan_matrix_round(w->t, w->cost, &p);
-    double written = fmax(1, (double)in->unroll / m->depth), wait = w->t->load_latency * w->cost->near_wait;
+    double written = plan_larger(1, (double)in->unroll / m->depth), wait = w->t->load_latency * w->cost->near_wait;
     double slots = steps * round.slots + steps / written * w->cost->round * w->out->lanes;
     wait *= p.taken ? 0 : steps / written;
-    w->on_its_way = fmax(0, w->on_its_way - w->between * (wait + plan_alone(w->t, w->out, slots)));
+    w->on_its_way = plan_larger(0, w->on_its_way - w->between * (wait + plan_alone(w->t, w->out, slots)));
     w->out->slots += w->trips * slots;
     w->out->near += w->trips * steps * round.near;
     w->out->wait += w->trips * wait;
@@ -470,7 +470,7 @@ static void count_matrices(walk *w, const smg_instr *in) {
 static void count_view_turns(walk *w, const smg_instr *in, double elements) {
     const smg_access *b = &w->k->accesses.items[w->k->tiles.items[in->b].access];
     double element = (double)smg_type_device_bytes(w->k->buffers.items[b->buffer].type);
-    w->out->turns += w->trips * fmax(1, elements * element / PLAN_VIEW_ON_ITS_WAY);
+    w->out->turns += w->trips * plan_larger(1, elements * element / PLAN_VIEW_ON_ITS_WAY);
     w->out->widened = w->out->widened || element < PLAN_WORD;
 }
 
@@ -486,7 +486,7 @@ static void count_product(walk *w, const smg_instr *in) {
     double registers = (double)smg_tile_registers(w->k, c);
     double rows = (double)smg_kernel_product_rows(w->k, in), columns = registers / rows;
     double depth = ceil((double)smg_kernel_product_depth(w->k, in) / (double)smg_kernel_product_lanes(w->k, in));
-    double written = fmax(in->unroll, smg_kernel_product_group(w->k, in)), rounds = ceil(depth / written);
+    double written = plan_larger(in->unroll, smg_kernel_product_group(w->k, in)), rounds = ceil(depth / written);
     bool views = w->k->tiles.items[in->b].residence == SMG_VIEW;
     double slots = views ? view_slots(w, in, rows, columns, depth) : read_slots(w, in, rows, columns, depth);
     double product = in->terms > 0 ? w->cost->product / w->t->pair_rate : w->cost->product;
@@ -494,7 +494,7 @@ static void count_product(walk *w, const smg_instr *in) {
     double groups = depth / smg_kernel_product_group(w->k, in), alone = plan_share_alone(w->t, w->out->lanes);
     double round = views ? w->cost->view_wait : w->cost->near_wait * alone;
     double wait = w->t->load_latency * (rounds * round + groups * w->cost->read_wait * alone);
-    w->on_its_way = fmax(0, w->on_its_way - wait - plan_alone(w->t, w->out, slots));
+    w->on_its_way = plan_larger(0, w->on_its_way - wait - plan_alone(w->t, w->out, slots));
     w->out->staged = w->out->staged || !views;
     if (views) count_view_turns(w, in, columns * depth);
     w->out->slots += w->trips * slots;
@@ -538,7 +538,7 @@ static double steps_of(walk *w, const smg_instr *in) {
         (void)smg_kernel_loop_range(w->k, in, w->symbols, base, NULL, &first, &end);
         if (end > first) all += ceil((double)(end - first) / tile);
     }
-    double mean = fmax(all, SAMPLES) / SAMPLES;
+    double mean = plan_larger(all, SAMPLES) / SAMPLES;
     return w->kept < 1 && is_loaded(w, in->range) ? 1 + (mean - 1) * w->kept : mean;
 }
 

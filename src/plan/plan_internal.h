@@ -27,7 +27,7 @@ typedef struct segment {
     const smg_measured *measured; /* the schedule is the one that was fastest, not the one of the price; NULL: it is */
     smg_price measured_price;     /* then of that schedule */
     int body;                     /* nodes of one of its equal bodies (plan_repeat.c); 0: it is no repetition */
-    double least;                 /* seconds: it takes as many by its guesses, and has no price; 0: all is known */
+    double least; /* seconds that its price is not below, as guesses say, and no more is known; 0: all is */
 } segment;
 
 /* Of the value of one place, which others read. */
@@ -254,6 +254,14 @@ typedef struct plan_runs {
     double lanes, group;
 } plan_runs;
 extern const plan_runs plan_whole_runs; /* also of what all lanes share */
+
+/* As fmin and fmax, of which each is a call: prices ask millions of times. What is no number counts as none. */
+static inline double plan_lesser(double a, double b) {
+    return a < b || b != b ? a : b;
+}
+static inline double plan_larger(double a, double b) {
+    return a > b || b != b ? a : b;
+}
 
 /* A view that a workgroup reads or writes. */
 typedef struct plan_bytes {

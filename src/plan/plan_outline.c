@@ -120,6 +120,7 @@ static smg_status add_fold(tracer *t, int node) {
     outline_fold *f = &o->fold[o->fold_count];
     *f = (outline_fold){.product = n->class_ == SMG_CLASS_CONTRACT,
                         .node = node,
+                        .alike = o->fold_count,
                         .sum = -1,
                         .result = n->result,
                         .folded = n->iterates & ~n->result};
@@ -128,6 +129,8 @@ static smg_status add_fold(tracer *t, int node) {
         if (!f->product || f->value[k].folds != 0) keep(t, &f->value[k]);
     }
     if (f->product) f->sum = sum_behind(t, node);
+    while (f->alike > 0 && o->fold[f->alike - 1].result != f->result) f->alike--;
+    f->alike = f->alike > 0 ? o->fold[f->alike - 1].alike : o->fold_count;
     o->fold_of[node] = o->fold_count++;
     return SMG_OK;
 }
@@ -222,7 +225,13 @@ static int count_buffers(const plan_outline *o) {
 static smg_status fill(tracer *t) {
     plan_outline *o = t->o;
     const smg_space *space = o->space;
-    for (int i = 0; i < space->nodes.count; i++) o->fold_of[i] = -1;
+    int folds = 0;
+    for (int i = 0; i < space->nodes.count; i++) {
+        o->fold_of[i] = -1;
+        folds += is_fold(&space->nodes.items[i]);
+    }
+    o->fold = SMG_ARENA_ARRAY(t->arena, outline_fold, (size_t)folds + 1);
+    if (o->fold == NULL) return SMG_MEMORY;
     for (int i = 0; i < space->nodes.count; i++)
         if (is_fold(&space->nodes.items[i]) && o->fold_count < OUTLINE_FOLDS) SMG_TRY(add_fold(t, i));
     for (int i = 0; i < space->nodes.count; i++)

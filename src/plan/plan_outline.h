@@ -33,6 +33,7 @@ typedef struct outline_fold {
     smg_axis_set result, folded;
     outline_value value[2]; /* of a product both factors, as operands stand */
     uint64_t live;          /* folds that are needed while this one runs, itself among them */
+    int alike;              /* the first one with this result */
     int sum;                /* the node that only adds this product to an earlier one, whose sums go on; -1 */
 } outline_fold;
 
@@ -59,7 +60,7 @@ struct plan_outline {
     int buffers; /* of them, at least */
     SMG_ARRAY(outline_value) stores;
     int fold_count;
-    outline_fold fold[OUTLINE_FOLDS];
+    outline_fold *fold;
     int fold_of[SMG_SPACE_NODES]; /* by node; -1 */
     outline_passes straight;      /* no temporal axis */
     outline_passes *along;        /* by temporal axis */
@@ -69,12 +70,13 @@ static inline uint64_t bit_of(int i) {
     return UINT64_C(1) << i;
 }
 
-/* Takes the lowest axis out of the set. */
+/* Takes the lowest axis out of the set: its bit times a de Bruijn sequence has another number on top for each. */
 static inline int next_axis(smg_axis_set *io_set) {
-    int axis = 0;
-    while ((*io_set >> axis & 1) == 0) axis++;
-    *io_set &= *io_set - 1;
-    return axis;
+    static const int8_t axis_of[32] = {0,  1,  28, 2,  29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4,  8,
+                                       31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6,  11, 5,  10, 9};
+    smg_axis_set lowest = *io_set & (~*io_set + 1);
+    *io_set ^= lowest;
+    return axis_of[(lowest * UINT32_C(0x077CB531)) >> 27];
 }
 
 /* Do both read the same elements in the same order? */

@@ -99,7 +99,7 @@ double plan_width(const smg_target *t) {
 }
 
 double plan_share_alone(const smg_target *t, double lanes) {
-    return smg_target_switches_lanes(t) ? fmin(1, plan_width(t) / lanes) : 1;
+    return smg_target_switches_lanes(t) ? plan_lesser(1, plan_width(t) / lanes) : 1;
 }
 
 /* Share of a core that so many lanes keep busy: what is left of the last turn idles. */
@@ -114,7 +114,7 @@ double plan_alone(const smg_target *t, const plan_counts *counts, double slots) 
 
 /* Registers that a lane can have: a workgroup is on one core. */
 static double most_registers(const smg_target *t, double lanes) {
-    return fmin((double)t->registers_lane, (double)t->registers_core / lanes);
+    return plan_lesser((double)t->registers_lane, (double)t->registers_core / lanes);
 }
 
 #define MOST_RESIDENT 32.0 /* workgroups of a core, however small */
@@ -129,10 +129,12 @@ static double registers_of(const plan_costs *cost, const plan_counts *c, const s
 /* Workgroups that share one core: bounded by lanes, shared memory and registers. */
 static double residents(const smg_target *t, const plan_costs *cost, const plan_counts *c, const smg_price *price) {
     double subgroup = (double)t->subgroup_size, lanes = ceil(c->lanes / subgroup) * subgroup;
-    double registers = fmin(registers_of(cost, c, price), most_registers(t, lanes));
-    double count = fmin(floor((double)t->core_lanes / lanes), floor((double)t->registers_core / (lanes * registers)));
-    if (price->shared_bytes > 0) count = fmin(count, floor((double)t->shared_core / (double)price->shared_bytes));
-    return fmax(1, fmin(count, MOST_RESIDENT));
+    double registers = plan_lesser(registers_of(cost, c, price), most_registers(t, lanes));
+    double count =
+        plan_lesser(floor((double)t->core_lanes / lanes), floor((double)t->registers_core / (lanes * registers)));
+    if (price->shared_bytes > 0)
+        count = plan_lesser(count, floor((double)t->shared_core / (double)price->shared_bytes));
+    return plan_larger(1, plan_lesser(count, MOST_RESIDENT));
 }
 
 /* What does not fit into registers is stored and loaded for every k of a product, or once. The compiler spares some
@@ -144,7 +146,7 @@ static double spilled(const smg_target *t, const smg_price *price, const plan_co
 
 /* 1 adds up, a large exponent takes the larger. */
 static double norm(double a, double b, double exponent) {
-    double large = fmax(a, b), small = fmin(a, b);
+    double large = plan_larger(a, b), small = plan_lesser(a, b);
     if (!(large > 0)) return 0;
     if (small == 0) return large; /* which is what the powers come out at, exactly */
     return large * pow(1.0 + pow(small / large, exponent), 1.0 / exponent);
@@ -171,13 +173,13 @@ static double near_overlap(const smg_target *t, const plan_costs *cost, const pl
 #define FEW_WAVES 4.0 /* of more, the last one starts where the others end */
 
 static double waves_of(const smg_target *t, const plan_counts *c, double residents) {
-    double of_core = ceil(c->workgroups / (double)t->cores), waves = of_core / fmin(of_core, residents);
+    double of_core = ceil(c->workgroups / (double)t->cores), waves = of_core / plan_lesser(of_core, residents);
     return waves < FEW_WAVES ? ceil(waves) : waves;
 }
 
 /* Seconds of the cores alone. */
 static double cores_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
-    double cores = (double)t->cores, together = fmin(ceil(c->workgroups / cores), residents);
+    double cores = (double)t->cores, together = plan_lesser(ceil(c->workgroups / cores), residents);
     double near = c->near * cost->near / core_rate(t);
     double slots = c->slots / (core_rate(t) * busy(t, c->lanes * together));
     double work = norm(slots, near, near_overlap(t, cost, c, residents));
@@ -193,7 +195,7 @@ static double cores_seconds(const smg_target *t, const plan_costs *cost, const p
  * first read is among what a workgroup waits for. Beside products of staged factors others hide. */
 static double flight_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
     if (c->staged) return 0;
-    return waves_of(t, c, residents) * fmax(0, c->turns - 1) * cost->flight * t->load_latency;
+    return waves_of(t, c, residents) * plan_larger(0, c->turns - 1) * cost->flight * t->load_latency;
 }
 
 #define FLIGHT_OVERLAP 3.0 /* norm in which memory adds up with the way to it */
@@ -207,8 +209,8 @@ double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_coun
     c.slots += spilled(t, needs, cost, &c);
     double together = residents(t, cost, &c, needs), cores = cores_seconds(t, cost, &c, together);
     /* Half of the cores saturate memory. */
-    double share = fmin(1.0, 2.0 * c.workgroups / (double)t->cores);
-    double memory = fmax(c.memory / t->bandwidth, c.traffic / t->cache_bandwidth) / share;
+    double share = plan_lesser(1.0, 2.0 * c.workgroups / (double)t->cores);
+    double memory = plan_larger(c.memory / t->bandwidth, c.traffic / t->cache_bandwidth) / share;
     memory = norm(memory, flight_seconds(t, cost, &c, together), FLIGHT_OVERLAP);
     return norm(cores, memory, cost->overlap) + t->dispatch_cost;
 }

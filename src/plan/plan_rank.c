@@ -99,7 +99,7 @@ static int64_t registers_of(const guess *g, smg_axis_set set) {
 /* How often something over these axes runs. */
 static double slices_of(const guess *g, smg_axis_set set) {
     int t = g->s->temporal;
-    return t >= 0 && (set & SMG_AXIS_BIT(t)) ? fmax(1, (double)g->trips[t] * g->o->share[t] * g->around) : 1;
+    return t >= 0 && (set & SMG_AXIS_BIT(t)) ? plan_larger(1, (double)g->trips[t] * g->o->share[t] * g->around) : 1;
 }
 
 /* The axis along which a factor lies side by side where it is staged from. */
@@ -194,7 +194,7 @@ static bool take_turns(guess *g) {
 static double shared_of(const guess *g) {
     double bytes[RANK_TILES] = {0}, sum = g->join_bytes;
     for (int t = 0; t < g->tile_count; t++)
-        bytes[g->tiles[t].memory] = fmax(bytes[g->tiles[t].memory], g->tiles[t].bytes);
+        bytes[g->tiles[t].memory] = plan_larger(bytes[g->tiles[t].memory], g->tiles[t].bytes);
     for (int t = 0; t < g->tile_count; t++) sum += bytes[t];
     return sum;
 }
@@ -205,14 +205,14 @@ static double shared_of(const guess *g) {
 static void count_bytes(guess *g, const outline_access *a, double trips, bool walked, bool again) {
     const smg_schedule *s = g->s;
     double tile = 1, whole = a->size;
-    double side = a->unit >= 0 ? fmin((double)g->o->extent[a->unit], (double)s->tile[a->unit]) : 1;
+    double side = a->unit >= 0 ? plan_lesser((double)g->o->extent[a->unit], (double)s->tile[a->unit]) : 1;
     for (smg_axis_set set = a->axes; set != 0;) {
         int axis = next_axis(&set);
-        tile *= fmin((double)g->o->extent[axis], (double)s->tile[axis]);
+        tile *= plan_lesser((double)g->o->extent[axis], (double)s->tile[axis]);
         whole *= (double)g->o->extent[axis];
     }
     plan_runs run = {a->size * side, a->size * side};
-    if (!walked && a->unit == s->row_axis) run.lanes = a->size * fmin(side, s->lane_rows);
+    if (!walked && a->unit == s->row_axis) run.lanes = a->size * plan_lesser(side, s->lane_rows);
     if (a->axes == 0 || again || !g->o->switches) run = plan_whole_runs;
     double before = g->c.memory;
     plan_add_bytes(&g->c, g->o->target, (plan_bytes){tile, whole, a->size, trips, run, again});
@@ -236,7 +236,7 @@ static void count_elements(guess *g, const outline_value *v, smg_axis_set axes, 
     if (loads == 0) return;
     double waits = cost->load_wait + (trips - 1) * cost->step_wait + trips * cost->next_wait * loads * registers;
     g->c.wait += g->o->target->load_latency * waits;
-    if (trips > 1) g->c.turns += trips * fmax(1, loads * registers / PLAN_ON_THEIR_WAY);
+    if (trips > 1) g->c.turns += trips * plan_larger(1, loads * registers / PLAN_ON_THEIR_WAY);
 }
 
 static void count_exchange(guess *g, double trips, int64_t lanes, double registers) {
@@ -276,7 +276,7 @@ static void end_loop(guess *g) {
     double one = g->o->target->load_latency * g->o->cost->step_wait;
     if (g->loop.ahead > 0) {
         bool first = g->loop.axis >= 0 || !g->ahead;
-        g->c.wait += (first ? one : 0) + g->loop.trips * fmax(0, one - g->loop.hiding);
+        g->c.wait += (first ? one : 0) + g->loop.trips * plan_larger(0, one - g->loop.hiding);
         g->ahead = true;
     }
     g->loops++;
@@ -349,8 +349,8 @@ static double written_out(const guess *g, const block *b) {
     int64_t held = b->pairs ? b->rows * b->columns * 3 / 2 : b->rows * b->columns;
     double most = (double)smg_target_most_written(g->o->target, held) * (b->pairs ? 2 : 1);
     double half = (double)g->o->target->registers_lane / 2;
-    if (g->s->direct) most = fmin(most, floor(half / (double)(b->rows + b->columns)) * sums);
-    return fmax(GROUP, fmin((double)b->depth, GROUP * floor(most / (GROUP * sums))));
+    if (g->s->direct) most = plan_lesser(most, floor(half / (double)(b->rows + b->columns)) * sums);
+    return plan_larger(GROUP, plan_lesser((double)b->depth, GROUP * floor(most / (GROUP * sums))));
 }
 
 /* Slots of one lane in one round for reading what it multiplies. */
@@ -401,14 +401,14 @@ static void count_product(guess *g, const block *b) {
         return;
     }
     double written = written_out(g, b), depth = (double)b->depth, rounds = ceil(depth / written);
-    double product = b->pairs ? cost->product / t->pair_rate + 2.0 / fmin(MOST_IN_PAIRS, depth) : cost->product;
+    double product = b->pairs ? cost->product / t->pair_rate + 2.0 / plan_lesser(MOST_IN_PAIRS, depth) : cost->product;
     double slots = factor_slots(g, b, written) + (double)b->rows * (double)b->columns * depth * product;
     slots = (slots + rounds * cost->round) * g->c.lanes;
     double alone = plan_share_alone(t, g->c.lanes);
     double each = views ? cost->view_wait : cost->near_wait * alone;
     double wait = t->load_latency * (rounds * each + depth / GROUP * cost->read_wait * alone);
     double element = g->o->accesses.items[b->right->first].size;
-    if (views) g->c.turns += b->trips * fmax(1, (double)b->columns * depth * element / PLAN_VIEW_ON_ITS_WAY);
+    if (views) g->c.turns += b->trips * plan_larger(1, (double)b->columns * depth * element / PLAN_VIEW_ON_ITS_WAY);
     g->c.widened = g->c.widened || (views && element < PLAN_WORD);
     g->c.slots += b->trips * slots;
     g->c.wait += b->trips * wait;
@@ -420,12 +420,12 @@ static void count_product(guess *g, const block *b) {
 static void join(guess *g, const block *b) {
     const plan_costs *cost = g->o->cost;
     double sums = (double)b->rows * (double)b->columns, lanes = (double)g->lanes;
-    double most = fmax(1, floor(SMG_EXCHANGE_BYTES / (PLAN_WORD * lanes))), times = ceil(sums / most);
+    double most = plan_larger(1, floor(SMG_EXCHANGE_BYTES / (PLAN_WORD * lanes))), times = ceil(sums / most);
     if (g->s->depth_near && g->s->lane_depth <= g->s->subgroup) {
         if (g->counts) count_exchange(g, 1, g->s->lane_depth, sums);
         return;
     }
-    g->join_bytes = fmax(g->join_bytes, fmin(sums, most) * PLAN_WORD * lanes);
+    g->join_bytes = plan_larger(g->join_bytes, plan_lesser(sums, most) * PLAN_WORD * lanes);
     g->c.slots += cost->join * sums * lanes;
     g->c.near += 2 * sums * lanes * PLAN_WORD;
     g->c.barriers += 3 * times;
@@ -438,7 +438,7 @@ static void take_sums(guess *g, const outline_fold *f, const block *b) {
     double sums = (double)b->rows * (double)b->columns, lanes = (double)g->lanes;
     double bytes = sums * lanes * PLAN_WORD, turns = ceil(bytes / SMG_OPAQUE_BYTES);
     double times = slices_of(g, f->result | f->folded);
-    g->join_bytes = fmax(g->join_bytes, fmin(bytes, SMG_OPAQUE_BYTES));
+    g->join_bytes = plan_larger(g->join_bytes, plan_lesser(bytes, SMG_OPAQUE_BYTES));
     g->c.slots += times * (cost->join + cost->hop) * sums * lanes;
     g->c.near += times * 2 * bytes;
     g->c.subgroup_barriers += times * 2 * turns;
@@ -495,7 +495,7 @@ static void stream(guess *g, const block *b, const outline_value *v, int64_t ele
         smg_layout_in_runs(s->matrix_left, SMG_FRAGMENT_COLUMN, s->matrix_right, SMG_FRAGMENT_ROW, SMG_WIDEST).run;
     count_loads(g, v, b->trips, true, false);
     g->c.streamed += g->c.traffic - before;
-    g->c.near = near + all * fmax(factor_bytes(g, b), PLAN_NEAR_RUN / (double)(1 << run)) +
+    g->c.near = near + all * plan_larger(factor_bytes(g, b), PLAN_NEAR_RUN / (double)(1 << run)) +
                 g->o->cost->stream * (g->c.traffic - before) / g->c.workgroups;
     g->c.slots += all / SMG_WIDEST * g->o->cost->group_read;
     g->c.instructions += 2;
@@ -608,9 +608,10 @@ static void guess_pass(guess *g, uint64_t folds, uint64_t stores) {
 /* False where one product alone has no room: nothing else is asked then. */
 static bool hold_folds(guess *g) {
     bool room = true;
+    int64_t all[OUTLINE_FOLDS];
     for (int i = 0; i < g->o->fold_count; i++) {
         const outline_fold *f = &g->o->fold[i];
-        g->held[i] = registers_of(g, f->result);
+        g->held[i] = all[i] = f->alike < i ? all[f->alike] : registers_of(g, f->result);
         room = room && (!f->product || g->held[i] <= g->o->target->registers_lane + SPARE_REGISTERS);
         if (g->held[i] > g->registers && f->product) g->registers = g->held[i];
         if (f->sum >= 0 && g->s->temporal < 0) g->held[i] = 0;

@@ -28,9 +28,9 @@ typedef SMG_ARRAY(fitted) fitted_list;
 /* What programs of these nodes plan less than: so many registers were too many for the driver, of them or of what they
  * share nodes with. INT64_MAX: nothing was. */
 int64_t plan_too_many_registers(const planner *p, uint64_t key, const segment_members *of);
-/* What is best for these nodes, in *io, which has its key, its structure and nothing else; where guesses say that it takes
- * far more than so many seconds io->least, instead. out_all (may be NULL): all that fit, the cheapest first. What it
- * makes beside the segment lasts until it is called again. */
+/* What is best for these nodes, in *io, which has its key, its structure and nothing else; where guesses say that it
+ * takes far more than so many seconds io->least, instead. out_all (may be NULL): all that fit, the cheapest first. What
+ * it makes beside the segment lasts until it is called again. */
 smg_status plan_try_segment(planner *p, const segment_members *of, double within, segment *io, fitted_list *out_all);
 
 #endif

@@ -30,14 +30,14 @@ typedef struct trial {
     plan_outline *linear;   /* of the space that smg_slice_linear makes; NULL */
     smg_arena *scratch;
     segment *best;
-    double within; /* seconds, of use */
+    double within;           /* seconds, of use */
     SMG_ARRAY(lowered) done; /* PLAN_MAX_LOWERED at most */
-    bool ranks;       /* all that fit are kept */
-    fitted_list all;  /* then these */
-    bool takes_all;   /* also what the options reject */
-    int64_t too_many; /* registers, for the driver */
-    bool over;        /* one was found that is too much code and fits otherwise */
-    fitted smallest;  /* of those, the one with the least code */
+    bool ranks;              /* all that fit are kept */
+    fitted_list all;         /* then these */
+    bool takes_all;          /* also what the options reject */
+    int64_t too_many;        /* registers, for the driver */
+    bool over;               /* one was found that is too much code and fits otherwise */
+    fitted smallest;         /* of those, the one with the least code */
 } trial;
 
 static signature sign(const planner *p, const smg_schedule *s) {
@@ -304,10 +304,11 @@ static void ask_loops(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], c
 }
 
 #define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
-/* By so much at most a guess is above the price of what comes out as the best: 1.81 of 97012 segments (bench/NOTES.md). */
+/* A guess is that many times the price of what comes out as the best at most: 1.81 times, of 97012 segments
+ * (bench/NOTES.md). */
 #define FAR_OFF 3.0
 
-/* Seconds that all of them take for sure, though not how many; 0 where none has a guess. */
+/* Seconds that no price of them is below; 0 where none has a guess. */
 static double least_of(const double *guess, int count) {
     double least = HUGE_VAL;
     for (int i = 0; i < count; i++) least = fmin(least, guess[i]);

@@ -28,6 +28,9 @@ typedef struct gate {
     const smg_exprs *pool;
     const way *way;
     double *leaf;
+    double *value;  /* by expression, where its draw is the one at hand: expressions share most of what they have */
+    uint32_t *draw; /* by expression; 0: none yet */
+    uint32_t draws;
     uint64_t state;
     bool lost; /* some value left the range of doubles */
 } gate;
@@ -66,15 +69,26 @@ static bool beyond(const smg_expr_node *n, double value) {
     return size > 1e150 || (size < 1e-150 && (size > 0 || never_zero));
 }
 
-static double evaluate(gate *g, smg_expr e) {
+static double evaluate(gate *g, smg_expr e);
+
+static double evaluate_anew(gate *g, smg_expr e) {
     const smg_expr_node *n = smg_expr_get(g->pool, e);
     double x[3] = {0.0, 0.0, 0.0};
     if (n->prim == SMG_PRIM_CONST) return tame(n);
     if (n->prim == SMG_PRIM_LEAF) return of_kind(n->kind, g->leaf[n->leaf]);
-    for (int i = 0; i < smg_prim_arity(n->prim); i++) x[i] = evaluate(g, n->arg[i]);
+    for (int i = 0, arity = smg_prim_arity(n->prim); i < arity; i++) x[i] = evaluate(g, n->arg[i]);
     double value = smg_prim_eval(n->prim, n->kind, x[0], x[1], x[2]);
     g->lost = g->lost || beyond(n, value);
     return value;
+}
+
+static double evaluate(gate *g, smg_expr e) {
+    if (e < 0) return evaluate_anew(g, e);
+    if (g->draw[e] != g->draws) {
+        g->value[e] = evaluate_anew(g, e);
+        g->draw[e] = g->draws;
+    }
+    return g->value[e];
 }
 
 typedef enum verdict { SAYS_NOTHING, AGREES, DIFFERS } verdict;
@@ -91,6 +105,7 @@ typedef struct question {
 } question;
 
 static void draw_varying(gate *g, const smg_slice_roles *r) {
+    g->draws++;
     for (int i = 0; i < r->count; i++)
         if (r->role[i] == SMG_ROLE_VARIES) g->leaf[i] = draw(g);
 }
@@ -113,6 +128,7 @@ static verdict try_update(gate *g, const question *q) {
     if (g->lost || !isfinite(old) || !isfinite(now)) return SAYS_NOTHING;
     g->leaf[smg_expr_get(g->pool, q->update->t)->leaf] = old;
     if (q->update->n != SMG_EXPR_NONE) g->leaf[smg_expr_get(g->pool, q->update->n)->leaf] = count;
+    g->draws++; /* leaves are others now */
     double corrected = evaluate(g, q->update->value);
     return fabs(corrected - now) <= 1e-9 * size ? AGREES : DIFFERS; /* a corrected NaN differs */
 }
@@ -169,12 +185,18 @@ static const char *ask(gate *g, const question *q) {
 
 static smg_status ask_all(question *q, const char **out_why) {
     smg_context *ctx = smg_exprs_context(q->roles->pool);
-    gate g = {
-        .pool = q->roles->pool, .state = SMG_HASH_SEED, .leaf = smg_alloc(ctx, (size_t)q->leaf_count, sizeof(double))};
-    if (g.leaf == NULL) return SMG_MEMORY;
-    *out_why = ask(&g, q);
-    smg_free(ctx, g.leaf, (size_t)q->leaf_count * sizeof(double));
-    return SMG_OK;
+    size_t leaves = (size_t)q->leaf_count, count = (size_t)smg_expr_count(q->roles->pool);
+    gate g = {.pool = q->roles->pool,
+              .state = SMG_HASH_SEED,
+              .leaf = smg_alloc(ctx, leaves, sizeof(double)),
+              .value = smg_alloc(ctx, count, sizeof(double)),
+              .draw = smg_alloc(ctx, count, sizeof(uint32_t))};
+    bool room = g.leaf != NULL && g.value != NULL && g.draw != NULL;
+    if (room) *out_why = ask(&g, q);
+    smg_free(ctx, g.leaf, leaves * sizeof(double));
+    smg_free(ctx, g.value, count * sizeof(double));
+    smg_free(ctx, g.draw, count * sizeof(uint32_t));
+    return room ? SMG_OK : SMG_MEMORY;
 }
 
 smg_status slice_gate_terms(const smg_slice_roles *r, smg_expr expr, const smg_terms *terms, const char **out_why) {

@@ -31,17 +31,17 @@ static const smg_operand_map *map_of(const smg_space_builder *b, int at) {
 }
 
 static smg_status align_reads(smg_space_builder *b) {
-    int total = (b->count + b->copies.count) * SMG_MAX_OPERANDS;
+    int total = (b->count + b->copies.count) * SMG_MAX_OPERANDS, count = 0;
+    const smg_operand_map **maps = SMG_ARENA_ARRAY(b->arena, const smg_operand_map *, (size_t)total + 1);
+    if (maps == NULL) return SMG_MEMORY;
     for (int x = 0; x < total; x++) {
-        const smg_operand_map *mx = map_of(b, x);
-        if (mx == NULL || smg_op_leaf(smg_graph_node(b->g, mx->source)->op) > SMG_LEAF_TENSOR) continue;
-        for (int y = x + 1; y < total; y++) {
-            const smg_operand_map *my = map_of(b, y);
-            for (int d = 0; my != NULL && mx->source == my->source && d < mx->rank; d++) {
-                SMG_TRY(align_dim(b, &mx->dim[d], &my->dim[d]));
-            }
-        }
+        const smg_operand_map *map = map_of(b, x);
+        if (map != NULL && smg_op_leaf(smg_graph_node(b->g, map->source)->op) <= SMG_LEAF_TENSOR) maps[count++] = map;
     }
+    for (int x = 0; x < count; x++)
+        for (int y = x + 1; y < count; y++)
+            for (int d = 0; maps[x]->source == maps[y]->source && d < maps[x]->rank; d++)
+                SMG_TRY(align_dim(b, &maps[x]->dim[d], &maps[y]->dim[d]));
     return SMG_OK;
 }
 

@@ -78,12 +78,26 @@ typedef struct saved_atoms {
     int count;
 } saved_atoms;
 
-static bool save(smg_space_builder *b, saved_atoms *out) {
+static void copy_atoms(const smg_space_builder *b, saved_atoms *out) {
     out->count = b->atoms.pool.count;
-    out->items = SMG_ARENA_ARRAY(b->arena, smg_atom, (size_t)out->count + 1);
-    if (out->items != NULL && out->count > 0) {
-        memcpy(out->items, b->atoms.pool.items, (size_t)out->count * sizeof(smg_atom));
+    if (out->count > 0) memcpy(out->items, b->atoms.pool.items, (size_t)out->count * sizeof(smg_atom));
+}
+
+static bool save(smg_space_builder *b, saved_atoms *out) {
+    out->items = SMG_ARENA_ARRAY(b->arena, smg_atom, (size_t)b->atoms.pool.count + 1);
+    if (out->items != NULL) copy_atoms(b, out);
+    return out->items != NULL;
+}
+
+/* Where one node after the other is connected, in the same memory. */
+static bool save_before_node(smg_space_builder *b, saved_atoms *out) {
+    int count = b->atoms.pool.count;
+    if (b->kept_atoms == NULL || b->kept_room < count) {
+        b->kept_room = 2 * count + 16;
+        b->kept_atoms = SMG_ARENA_ARRAY(b->arena, smg_atom, (size_t)b->kept_room);
     }
+    out->items = b->kept_atoms;
+    if (out->items != NULL) copy_atoms(b, out);
     return out->items != NULL;
 }
 
@@ -120,7 +134,8 @@ static smg_status attach(smg_space_builder *b, int i, int k, const smg_operand_m
 
 static smg_status connect_all(smg_space_builder *b, int i, bool prefer_copy) {
     const smg_node *n = smg_graph_node(b->g, b->nodes[i]);
-    smg_operand_map frame = {.source = b->nodes[i], .rank = n->rank};
+    smg_operand_map frame;
+    smg_map_begin(b->nodes[i], n->rank, &frame);
     for (int d = 0; d < n->rank; d++) smg_dim_of_list(b, &b->out[i][d], &frame.dim[d]);
     for (int k = n->operand_count - 1; k >= 0; k--) { /* a gather's index first */
         smg_operand_map map;
@@ -148,7 +163,7 @@ smg_status smg_space_connect(smg_space_builder *b, int i) {
     saved_atoms saved;
     int copies = b->copies.count, labels[52];
     memcpy(labels, b->labels[i], sizeof(labels));
-    if (!save(b, &saved)) return SMG_MEMORY;
+    if (!save_before_node(b, &saved)) return SMG_MEMORY;
     SMG_TRY(connect_all(b, i, false));
     if (b->space->refused != NULL) return SMG_OK;
     /* Two reads of one streamed value at two axes (x[i] - x[j]) would make the axes one. */
@@ -201,7 +216,7 @@ static bool distinct_node(const smg_space_builder *b, int i) {
         }
     }
     if (b->reduced[i] >= 0 && all.count < SMG_ATOM_LIST) all.atom[all.count++] = b->reduced[i];
-    for (int l = 0; l < 52; l++) {
+    for (int l = 0; l < 52 && smg_node_class(n) == SMG_CLASS_CONTRACT; l++) {
         if (b->labels[i][l] < 0 || all.count == SMG_ATOM_LIST) continue;
         char letter = (char)(l < 26 ? 'a' + l : 'A' + l - 26);
         if (memchr(n->label[2], letter, (size_t)n->rank) == NULL) all.atom[all.count++] = b->labels[i][l];

@@ -82,6 +82,8 @@ typedef struct smg_space_builder {
     int (*labels)[52];                                /* CONTRACT: atom per letter, -1 */
     const smg_operand_map *(*maps)[SMG_MAX_OPERANDS]; /* per node, copies included: NULL behind a producer */
     SMG_ARRAY(smg_snode) copies;                      /* become nodes count, count + 1, ... */
+    smg_atom *kept_atoms;                             /* scratch of smg_space_connect */
+    int kept_room;
 } smg_space_builder;
 
 smg_status smg_space_refuse(smg_space_builder *b, const char *why, smg_node_id id);
@@ -110,6 +112,9 @@ smg_expr smg_dim_value(smg_space_builder *b, const smg_operand_map *map, const s
 smg_expr smg_space_size_expr(smg_space_builder *b, smg_size size);
 smg_expr smg_space_make(smg_space_builder *b, smg_prim prim, smg_expr x, smg_expr y);
 smg_expr smg_space_leaf(smg_space_builder *b, smg_sleaf leaf, smg_kind kind);
+/* A map is large and mostly empty: these leave unset, and do not copy, what is behind its counts. */
+void smg_map_begin(smg_node_id source, int rank, smg_operand_map *out);
+void smg_map_copy(const smg_operand_map *map, smg_operand_map *out);
 /* Adds an index; false when there are too many. *out_index is its number. */
 bool smg_map_add_index(smg_operand_map *map, smg_sindex index, int *out_index);
 

@@ -11,6 +11,23 @@ static bool contract_dim(smg_space_builder *b, int i, char letter, smg_size exte
     return true;
 }
 
+void smg_map_begin(smg_node_id source, int rank, smg_operand_map *out) {
+    out->source = source;
+    out->rank = rank;
+    out->index_count = out->layer_count = out->window_count = 0;
+}
+
+void smg_map_copy(const smg_operand_map *map, smg_operand_map *out) {
+    smg_map_begin(map->source, map->rank, out);
+    out->index_count = map->index_count;
+    out->layer_count = map->layer_count;
+    out->window_count = map->window_count;
+    memcpy(out->dim, map->dim, (size_t)map->rank * sizeof map->dim[0]);
+    memcpy(out->index, map->index, (size_t)map->index_count * sizeof map->index[0]);
+    memcpy(out->layer, map->layer, (size_t)map->layer_count * sizeof map->layer[0]);
+    memcpy(out->window, map->window, (size_t)map->window_count * sizeof map->window[0]);
+}
+
 /* The row of a gather: an affine form where the index is one and stays within the table; else data, counted from
  * the end when negative. */
 static bool row_of(smg_space_builder *b, int i, const smg_node *n, const smg_operand_map *frame, smg_operand_map *out) {
@@ -38,7 +55,7 @@ smg_status smg_space_own_map(smg_space_builder *b, int i, const smg_node *n, con
                              smg_operand_map *out) {
     const smg_node *a = smg_graph_node(b->g, n->operand[k]);
     int index_rank = smg_node_class(n) == SMG_CLASS_GATHER ? smg_graph_node(b->g, n->operand[1])->rank : 0;
-    *out = *frame;
+    smg_map_copy(frame, out);
     out->source = n->operand[k];
     out->rank = a->rank;
     for (int d = 0; d < a->rank; d++) {
