@@ -1,0 +1,86 @@
+/* Segments that guesses put far above a way that is known get no price: plans are the same as where all of them have
+ * one, which they do for whoever asks how schedules were found. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "support/check_plan.h"
+
+#define LIMIT 64
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+} fixture;
+
+static int setup(void **state) {
+    static fixture f;
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+static bool same_step(const smg_pstep *a, const smg_pstep *b) {
+    return a->choice.nodes == b->choice.nodes && a->choice.at == b->choice.at &&
+           a->choice.schedule == b->choice.schedule && a->price.seconds == b->price.seconds &&
+           strcmp(a->because, b->because) == 0;
+}
+
+static bool same_plans(const smg_plan *a, const smg_plan *b) {
+    bool same = a->steps.count == b->steps.count && a->prepare.count == b->prepare.count;
+    for (int i = 0; same && i < a->steps.count; i++) same = same_step(&a->steps.items[i], &b->steps.items[i]);
+    for (int i = 0; same && i < a->prepare.count; i++) same = same_step(&a->prepare.items[i], &b->prepare.items[i]);
+    return same;
+}
+
+static void plan(fixture *f, const smg_graph *g, const smg_target *target, bool all, smg_plan **out) {
+    const smg_plan_options options = {.search = all};
+    assert_int_equal(smg_plan_make(g, target, &options, f->arena, out), SMG_OK);
+}
+
+/* How many segments have a price in one and none in the other. */
+static int compare(fixture *f, const char *path, const char *name, const smg_graph *g, int *io_failed) {
+    smg_target target;
+    smg_plan *bounded, *all;
+    assert_int_equal(check_target(f->ctx, name, &target), SMG_OK);
+    plan(f, g, &target, false, &bounded);
+    plan(f, g, &target, true, &all);
+    bool same = same_plans(bounded, all);
+    if (!same) printf("%s on %s: another plan where all segments have a price\n", path, name);
+    *io_failed += !same;
+    return all->breadth.possible - bounded->breadth.possible;
+}
+
+static void plans_are_the_same(void **state) {
+    static const char *const targets[] = {"h200", "lavapipe", "navi31", "adreno740"};
+    fixture *f = *state;
+    const char *path[LIMIT];
+    int failed = 0, without = 0, count = check_list(f->arena, "tests/graphs", ".smg", path, LIMIT);
+    assert_true(count >= 12);
+    for (int i = 0; i < count; i++) {
+        smg_graph *g;
+        assert_int_equal(check_load(f->ctx, path[i], &g), SMG_OK);
+        for (size_t t = 0; t < SMG_COUNT_OF(targets); t++) without += compare(f, path[i], targets[t], g, &failed);
+        smg_graph_destroy(g);
+    }
+    assert_int_equal(failed, 0);
+    assert_true(without > 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_are_the_same)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
