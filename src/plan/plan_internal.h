@@ -2,6 +2,8 @@
 #ifndef SMG_PLAN_INTERNAL_H
 #define SMG_PLAN_INTERNAL_H
 
+#include <math.h>
+
 #include "lower/lower.h"
 #include "plan/plan.h"
 
@@ -257,10 +259,10 @@ extern const plan_runs plan_whole_runs; /* also of what all lanes share */
 
 /* As fmin and fmax, of which each is a call: prices ask millions of times. What is no number counts as none. */
 static inline double plan_lesser(double a, double b) {
-    return a < b || b != b ? a : b;
+    return a < b || isnan(b) ? a : b;
 }
 static inline double plan_larger(double a, double b) {
-    return a > b || b != b ? a : b;
+    return a > b || isnan(b) ? a : b;
 }
 
 /* A view that a workgroup reads or writes. */
