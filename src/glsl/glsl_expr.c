@@ -198,6 +198,12 @@ static const char *node_text(glsl_writer *w, glsl_iter *it, const smg_expr_node 
     return glsl_apply(w, node->prim, arg[0], arg[1], arg[2]);
 }
 
+static bool is_sure(const glsl_writer *w, smg_expr expr) {
+    for (int i = 0; i < w->k->sure.count; i++)
+        if (w->k->sure.items[i] == expr) return true;
+    return false;
+}
+
 const char *glsl_expr_text(glsl_writer *w, glsl_iter *it, smg_expr expr) {
     if (expr == SMG_EXPR_NONE || w->status != SMG_OK) {
         glsl_fail(w, SMG_INTERNAL, "an expression is missing");
@@ -206,6 +212,7 @@ const char *glsl_expr_text(glsl_writer *w, glsl_iter *it, smg_expr expr) {
     if (it->memo[expr] != NULL) return it->memo[expr];
     const smg_expr_node *node = smg_expr_get(w->k->exprs, expr);
     const char *text = node_text(w, it, node);
+    if (is_sure(w, expr)) text = GLSL_STRING(w, "(even || %s)", text);
     bool inner = node->prim != SMG_PRIM_CONST && node->prim != SMG_PRIM_LEAF;
     if (inner && (it->uses[expr] > 1 || strlen(text) > LONG_TEXT)) {
         int number = w->serial++;

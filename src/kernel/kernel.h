@@ -324,9 +324,10 @@ typedef struct smg_kernel {
     SMG_ARRAY(smg_kbuffer) buffers; /* index = binding */
     SMG_ARRAY(smg_instr) code;
     SMG_ARRAY(smg_even)
-    evens;                /* the kernel has a form for runs in which all of these hold, without the checks that ask
+    evens;                    /* the kernel has a form for runs in which all of these hold, without the checks that ask
                                   whether a tile of `by` is whole or a group of `by` aligned; empty: no such form */
-    smg_kernel_live live; /* the points where most is needed (kernel_live.c); empty: all tiles at once */
+    SMG_ARRAY(smg_expr) sure; /* conditions that hold in that form, for every element */
+    smg_kernel_live live;     /* the points where most is needed (kernel_live.c); empty: all tiles at once */
 } smg_kernel;
 
 /* ---- shape of things (kernel_shape.c) ----------------------------------------------------------- */

@@ -22,6 +22,6 @@ smg_status smg_kernel_copy(const smg_kernel *k, smg_arena *arena, smg_kernel **o
     copy->arena = arena;
     copy->live = (smg_kernel_live){0};
     bool whole = COPY(layouts) && COPY(axes) && COPY(grid) && COPY(tiles) && COPY(accesses) && COPY(leaves) &&
-                 COPY(buffers) && COPY(code) && COPY(evens);
+                 COPY(buffers) && COPY(code) && COPY(evens) && COPY(sure);
     return whole ? SMG_OK : SMG_MEMORY;
 }

@@ -297,6 +297,11 @@ static smg_status read_even(kernel_reader *r) {
     return SMG_OK;
 }
 
+static smg_status read_sure(kernel_reader *r) {
+    smg_expr *slot = SMG_ARRAY_PUSH(r->arena, &r->k->sure);
+    return slot != NULL ? kernel_read_expr(r, slot) : SMG_MEMORY;
+}
+
 static smg_status read_pending(kernel_reader *r) {
     kernel_reader ahead = *r;
     for (int i = 0; i < r->pending.count; i++) {
@@ -588,7 +593,8 @@ static smg_status read_statement(kernel_reader *r) {
         smg_status (*read)(kernel_reader *r);
     } rows[] = {{"lanes", read_lanes},   {"symbol", read_symbol}, {"axis", read_axis_line}, {"grid", read_grid},
                 {"layout", read_layout}, {"buffer", read_buffer}, {"tile", read_tile_line}, {"access", read_access},
-                {"even", read_even},     {"matrix", read_matrix}, {"left", read_left},      {"right", read_right}};
+                {"even", read_even},     {"matrix", read_matrix}, {"left", read_left},      {"right", read_right},
+                {"sure", read_sure}};
     if (kernel_read_keyword(r, "kernel")) return kernel_read_name(r, &r->k->name);
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++)
         if (kernel_read_keyword(r, rows[i].word)) return rows[i].read(r);

@@ -325,6 +325,14 @@ static void add_evens(const smg_kernel *k, smg_text *text) {
     }
 }
 
+static void add_sure(const smg_kernel *k, smg_text *text) {
+    for (int i = 0; i < k->sure.count; i++) {
+        smg_text_add(text, "sure ");
+        add_expr(k, text, k->sure.items[i]);
+        smg_text_add(text, "\n");
+    }
+}
+
 static void add_layout_axis(const void *user, int axis, smg_text *text) {
     add_axis(user, text, axis);
 }
@@ -589,5 +597,6 @@ void smg_kernel_print(const smg_kernel *k, smg_text *text) {
     add_buffers_and_tiles(k, text);
     add_accesses(k, text);
     add_evens(k, text);
+    add_sure(k, text);
     add_code(k, text);
 }

@@ -327,6 +327,11 @@ static smg_status verify_evens(const kernel_verifier *v) {
         if (even->size < 0 || even->by < 2)
             return KERNEL_WRONG(v, "the even form asks for multiples of %lld", (long long)even->by);
     }
+    for (int i = 0; i < v->k->sure.count; i++) {
+        const smg_expr_node *n = smg_expr_get(v->k->exprs, v->k->sure.items[i]);
+        if (v->k->evens.count == 0 || n->kind != SMG_KIND_BOOL)
+            return KERNEL_WRONG(v, "what is sure in the even form is no condition, or there is no such form");
+    }
     return SMG_OK;
 }
 

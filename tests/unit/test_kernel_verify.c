@@ -267,7 +267,18 @@ static void test_rules(void **state) {
 
 /* ---- what text cannot spoil ------------------------------------------------------------------------- */
 
-enum { LEAF_NUMBER, LEAF_TILE, LEAF_KIND, AXIS_OF_TILE, BUFFER_OF_ACCESS, EXPRESSION, EVEN_BY, KIND_OF_INSTR, SPOILS };
+enum {
+    LEAF_NUMBER,
+    LEAF_TILE,
+    LEAF_KIND,
+    AXIS_OF_TILE,
+    BUFFER_OF_ACCESS,
+    EXPRESSION,
+    EVEN_BY,
+    SURE,
+    KIND_OF_INSTR,
+    SPOILS
+};
 
 static const char *spoil(smg_kernel *k, int which) {
     switch (which) {
@@ -284,6 +295,11 @@ static const char *spoil(smg_kernel *k, int which) {
     case BUFFER_OF_ACCESS: k->accesses.items[2].buffer = 9; return "buffer 9 of";
     case EXPRESSION: k->code.items[0].expr = SMG_EXPR_NONE; return "expression -1 does not exist";
     case EVEN_BY: k->evens.items[0].by = 1; return "the even form asks for multiples of 1";
+    case SURE: {
+        smg_expr *slot = SMG_ARRAY_PUSH(k->arena, &k->sure);
+        *slot = k->code.items[0].expr;
+        return "what is sure in the even form is no condition";
+    }
     default: k->code.items[0].dst = -1; return "the result is tile -1 of";
     }
 }
