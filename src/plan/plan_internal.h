@@ -202,6 +202,8 @@ typedef struct plan_costs {
     double column_turns;          /* turns of near memory that a subgroup's read of the right operand takes */
     double view_read;             /* a word of an operand where it lies in memory */
     double map, element, load;    /* elementwise: a multiply-add's worth of arithmetic, one element, its load */
+    double value;                 /* an element of which nothing is loaded that a loop moves, where all is loaded as it
+                                     lies: beside products of staged factors it takes what others do */
     double walk, walk_map;        /* one step of a walk by all invocations, and its arithmetic */
     double put;                   /* one store to shared memory */
     double hop, join;             /* one exchange between lanes; one sum joined */
@@ -212,15 +214,17 @@ typedef struct plan_costs {
     double next_wait;             /* for each load of a lane until the next one is on its way */
     double near_wait;             /* for another lane; for near memory, where no other subgroup fills the time */
     double flight;                /* of a read from memory behind all caches, in latencies of a load */
+    double ramp;                  /* until memory is at its speed, and behind it, in latencies of a load */
     double view_wait;             /* for what a round of a product reads where it lies */
     double read_wait;             /* for each group of k that one subgroup alone reads */
     double barrier;               /* share of the measured cost */
     double transfer;              /* share of the time that a workgroup's bytes take where all cores ask for theirs */
     double stream;                /* a byte of factors on its way to lanes that multiply it, of one that is near */
-    double idle;         /* share of its time that a core with no more lanes than it runs at a time has none ready */
-    double overlap;      /* norm in which arithmetic, near memory and memory add up: 1 not at all, large wholly */
-    double near_overlap; /* the same of arithmetic and near memory alone */
-    double lone_overlap; /* of these, where a scheduler has one subgroup, which reads what it multiplies */
+    double idle;          /* share of its time that a core with no more lanes than it runs at a time has none ready */
+    double overlap;       /* norm in which arithmetic, near memory and memory add up: 1 not at all, large wholly */
+    double lying_overlap; /* the same where no product has staged factors: workgroups load all the time */
+    double near_overlap;  /* the same of arithmetic and near memory alone */
+    double lone_overlap;  /* of these, where a scheduler has one subgroup, which reads what it multiplies */
     double registers, spared; /* that the driver's compiler adds; those of them that it needs */
     double bare;  /* of registers: what it adds where factors of products are neither staged nor made wider */
     double group; /* elements that one load of a walk takes where they lie side by side */
@@ -230,6 +234,7 @@ typedef struct plan_costs {
 typedef struct plan_counts {
     double lanes, workgroups, instructions;
     double slots;                       /* of all lanes */
+    double values;                      /* elements of which nothing is loaded that a loop moves, of all lanes */
     double near;                        /* bytes that pass between lanes and the memory near them */
     double wait;                        /* seconds that a workgroup waits when it is alone */
     double barriers, subgroup_barriers; /* of the workgroup; of one subgroup alone */
@@ -340,14 +345,13 @@ double plan_guess(const plan_outline *outline, const smg_schedule *schedule);
 /* plan_schedules.c: the schedules of a space that have room, and what guesses about them ask. */
 typedef struct plan_found {
     smg_schedules schedules;
-    plan_outline *outline;
-    plan_outline *linear; /* of those of the space that smg_slice_linear makes; NULL: there are none */
-    const char *refused;  /* why some have no room; NULL: all have */
+    plan_outline *outline[SMG_SPACE_FORMS]; /* of the space in each form that has schedules; NULL: it has none */
+    const char *refused;                    /* why some have no room; NULL: all have */
 } plan_found;
 smg_status plan_find_schedules(planner *p, const smg_space *space, const int64_t *nominal, smg_arena *arena,
                                plan_found *io_found);
-/* Adds those of the space that linearity leaves, where they may pay. */
-smg_status plan_find_linear(planner *p, const smg_space *space, const int64_t *nominal, smg_arena *arena,
-                            plan_found *io_found);
+/* Adds those of the space in its other forms, where they may pay. */
+smg_status plan_find_forms(planner *p, const smg_space *space, const int64_t *nominal, smg_arena *arena,
+                           plan_found *io_found);
 
 #endif

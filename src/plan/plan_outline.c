@@ -50,6 +50,13 @@ static smg_status add_load(tracer *t, const smg_sview *view) {
     return add_access(t, view, smg_space_view_axes(t->o->space, view), view->source);
 }
 
+/* Multiply-adds of a node itself; of a product that is multiplied element by element, the multiplication. */
+static double own_cost(const tracer *t, const smg_snode *n) {
+    bool multiplies =
+        n->class_ == SMG_CLASS_MAP && t->p->map_cost[n->node] <= 0 && t->o->space->form != SMG_SPACE_AS_IS;
+    return multiplies ? 1 : t->p->map_cost[n->node];
+}
+
 static smg_status trace(tracer *t, const smg_soperand *operand) {
     int at = operand->producer;
     if (at < 0 && operand->view < 0) return SMG_OK; /* a number */
@@ -61,7 +68,7 @@ static smg_status trace(tracer *t, const smg_soperand *operand) {
         if (!t->leaves) t->value->folds |= bit_of(t->o->fold_of[at]);
         return SMG_OK;
     }
-    add_cost(t, t->p->map_cost[n->node] + layers_cost(t->o->space, n->layer, n->layer_count), t->kept[at]);
+    add_cost(t, own_cost(t, n) + layers_cost(t->o->space, n->layer, n->layer_count), t->kept[at]);
     for (int k = 0; k < n->operand_count; k++) SMG_TRY(trace(t, &n->operand[k]));
     return SMG_OK;
 }

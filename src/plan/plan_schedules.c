@@ -43,7 +43,7 @@ smg_status plan_find_schedules(planner *p, const smg_space *space, const int64_t
                                plan_found *io) {
     filter f = {.p = p, .space = space, .nominal = nominal, .arena = arena, .refused = io->refused};
     SMG_TRY(find(&f, &io->schedules));
-    io->outline = f.outline;
+    io->outline[SMG_SPACE_AS_IS] = f.outline;
     io->refused = f.refused;
     return SMG_OK;
 }
@@ -66,19 +66,31 @@ static bool few_long_sums(const smg_space *space, const int64_t *nominal) {
     return true;
 }
 
-smg_status plan_find_linear(planner *p, const smg_space *space, const int64_t *nominal, smg_arena *arena,
-                            plan_found *io) {
-    smg_space *linear;
+static smg_status add_form(planner *p, const smg_space *form, const int64_t *nominal, smg_arena *arena,
+                           plan_found *io) {
     smg_schedules more;
-    SMG_TRY(smg_slice_linear(space, arena, &linear));
-    if (linear == NULL || !few_long_sums(linear, nominal)) return SMG_OK;
-    filter f = {.p = p, .space = linear, .nominal = nominal, .arena = arena};
+    filter f = {.p = p, .space = form, .nominal = nominal, .arena = arena};
     SMG_TRY(find(&f, &more));
-    io->linear = f.outline;
+    io->outline[form->form] = f.outline;
     for (int i = 0; i < more.items.count; i++) {
         smg_schedule *slot = SMG_ARRAY_PUSH(arena, &io->schedules.items);
         if (slot == NULL) return SMG_MEMORY;
         *slot = more.items.items[i];
     }
     return SMG_OK;
+}
+
+/* Lanes of a vector register have products of few rows side by side already; cores that switch lanes wait for what one
+ * product reads before they ask for what the next one does. */
+static bool has_lanes_to_multiply(const smg_target *t) {
+    return smg_target_switches_lanes(t) && smg_target_hides_loads(t);
+}
+
+smg_status plan_find_forms(planner *p, const smg_space *space, const int64_t *nominal, smg_arena *arena,
+                           plan_found *io) {
+    smg_space *linear, *multiplied = NULL;
+    SMG_TRY(smg_slice_linear(space, arena, &linear));
+    if (linear != NULL && few_long_sums(linear, nominal)) SMG_TRY(add_form(p, linear, nominal, arena, io));
+    if (has_lanes_to_multiply(p->target)) SMG_TRY(smg_slice_multiplied(space, arena, &multiplied));
+    return multiplied != NULL ? add_form(p, multiplied, nominal, arena, io) : SMG_OK;
 }

@@ -59,9 +59,12 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
         smg_space_multiply_sums(space);
         smg_text_add(why, "sums along what products contract are products with 1: they go by in the same slices\n");
     }
-    if (schedule.linear) {
+    if (schedule.form == SMG_SPACE_LINEAR) {
         SMG_TRY(smg_slice_linear(space, p->arena, &space));
         smg_text_add(why, "factors of sums leave the products: the sums go by in the same slices\n");
+    } else if (schedule.form == SMG_SPACE_MULTIPLIED) {
+        SMG_TRY(smg_slice_multiplied(space, p->arena, &space));
+        smg_text_add(why, "products with vectors are multiplied and summed: nothing is used twice\n");
     }
     schedule.space = space;
     smg_slice_spatial(space, why);

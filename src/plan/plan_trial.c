@@ -10,7 +10,8 @@
 typedef struct signature {
     int row_axis, col_axis, temporal, ahead, slots;
     int64_t slice; /* for alone: what is behind the last slice's end */
-    bool joins, near, direct, alone, rows_next, groups, across, linear;
+    bool joins, near, direct, alone, rows_next, groups, across;
+    smg_space_form form;
     smg_axis_set grid, covered, wide, serial;
     smg_axis_set even; /* for direct: tiles that divide their axis */
 } signature;
@@ -27,7 +28,6 @@ typedef struct lowered {
 typedef struct trial {
     planner *p;
     const int64_t *nominal; /* by axis of the space */
-    plan_outline *linear;   /* of the space that smg_slice_linear makes; NULL */
     smg_arena *scratch;
     segment *best;
     double within;           /* seconds, of use */
@@ -57,7 +57,7 @@ static signature sign(const planner *p, const smg_schedule *s) {
                       .rows_next = s->rows_next,
                       .groups = s->groups,
                       .across = s->across,
-                      .linear = s->linear};
+                      .form = s->form};
     if (s->alone) key.slice = s->tile[s->temporal];
     for (int a = 0; a < s->space->axes.count; a++) {
         int64_t low, high;
@@ -317,7 +317,8 @@ static double least_of(const double *guess, int count) {
 
 /* The schedules in the order of their guesses until enough of them fit. Where the n-th best by price is asked for, or
  * some that are to be measured, it takes so many more. */
-static smg_status try_best(trial *t, const smg_schedules *schedules, plan_outline *outline) {
+static smg_status try_best(trial *t, const plan_found *found) {
+    const smg_schedules *schedules = &found->schedules;
     const smg_plan_options *o = t->p->options;
     int more = o->rank + (t->ranks ? 2 * o->rivals : 0);
     int count = schedules->items.count, left = o->lowered > 0 ? o->lowered : SMG_PLAN_LOWERED + more;
@@ -327,8 +328,9 @@ static smg_status try_best(trial *t, const smg_schedules *schedules, plan_outlin
     SMG_TRY(find_loops(t, schedules, loops));
     for (int i = 0; i < count; i++) {
         const smg_schedule *s = &schedules->items.items[i];
-        ask_loops(t, loops, s, i > 0 ? s - 1 : NULL, outline);
-        guess[i] = plan_guess(s->linear ? t->linear : outline, s);
+        plan_outline *outline = found->outline[s->form];
+        ask_loops(t, loops, s, i > 0 && s[-1].form == s->form ? s - 1 : NULL, outline);
+        guess[i] = plan_guess(outline, s);
     }
     double first = HUGE_VAL, least = least_of(guess, count); /* first: guess of one that fits */
     if (least > t->within) {
@@ -453,8 +455,7 @@ smg_status plan_try_segment(planner *p, const segment_members *of, double within
     io->refused = f.refused != NULL ? f.refused : f.schedules.refused;
     trial *t = SMG_ARENA_NEW(scratch, trial);
     if (t == NULL) return SMG_MEMORY;
-    if (!io->multiplies_sums) SMG_TRY(plan_find_linear(p, space, nominal, scratch, &f));
-    t->linear = f.linear;
+    if (!io->multiplies_sums) SMG_TRY(plan_find_forms(p, space, nominal, scratch, &f));
     t->p = p;
     t->nominal = nominal;
     t->within = within;
@@ -462,10 +463,10 @@ smg_status plan_try_segment(planner *p, const segment_members *of, double within
     t->best = io;
     t->ranks = p->options->rank > 0 || out_all != NULL;
     t->too_many = plan_too_many_registers(p, io->key, of);
-    SMG_TRY(try_best(t, &f.schedules, f.outline));
+    SMG_TRY(try_best(t, &f));
     if (of->alone && !io->possible && !t->over) SMG_TRY(try_alone(t, space, nominal));
     t->takes_all = true;
-    if (of->alone && !io->possible && io->rejected > 0) SMG_TRY(try_best(t, &f.schedules, f.outline));
+    if (of->alone && !io->possible && io->rejected > 0) SMG_TRY(try_best(t, &f));
     take_rank(t);
     if (of->alone) take_smallest(t);
     SMG_TRY(take_measured(t, &f.schedules));

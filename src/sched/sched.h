@@ -26,7 +26,7 @@ typedef struct smg_schedule {
     int col_axis;         /* a spatial axis tiled over column lanes; -1 */
     int temporal;         /* the axis cut into serial slices; -1 */
     smg_axis_set serial;  /* more of them, an element at a time: loops around the one over its slices */
-    bool linear;          /* of the space that smg_slice_linear makes */
+    smg_space_form form;  /* of the space */
     bool one_by_one;      /* slices of one element, for products that have another axis to contract */
     smg_axis_set inner;   /* contraction axes that only staged operands have */
     smg_axis_set columns; /* axes of values held in the block that are not spatial */

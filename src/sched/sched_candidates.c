@@ -61,6 +61,20 @@ static smg_status add_across(enumerator *e, const smg_schedule *base) {
     return add_across_rows(e, *base, run, run);
 }
 
+/* Where lanes have what lies side by side as a whole, a slice of another axis is a few elements of each. */
+static const int short_slices[] = {16, 8, 4};
+
+static smg_status add_short_slices(enumerator *e, lane_shape shape, const smg_schedule *base) {
+    int temporal = base->temporal, run = e->run_axis;
+    if (temporal < 0 || run < 0 || temporal == run || !(base->columns & SMG_AXIS_BIT(run))) return SMG_OK;
+    if (base->serial != 0 || !smg_target_switches_lanes(e->target)) return SMG_OK;
+    for (size_t i = 0; i < SMG_COUNT_OF(short_slices); i++) {
+        shape.inner = short_slices[i];
+        SMG_TRY(sched_add(e, &shape, false, *base));
+    }
+    return SMG_OK;
+}
+
 static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
     if (base->across) return add_across(e, base);
     SMG_TRY(sched_add_unstaged(e, base));
@@ -73,6 +87,7 @@ static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
         lane_shape shape = shapes[i];
         if (base->row_axis < 0) shape.rows = shape.row_registers = 1;
         SMG_TRY(sched_add(e, &shape, false, *base));
+        if (e->roles.reductions > 0) SMG_TRY(add_short_slices(e, shape, base));
         /* A slice is loaded as a whole before it is folded: what is under way in between. */
         shape.col_registers *= 2;
         if (base->temporal >= 0 && smg_target_switches_lanes(e->target)) SMG_TRY(sched_add(e, &shape, false, *base));
@@ -121,7 +136,7 @@ static smg_status add_temporal(enumerator *e, smg_schedule base) {
 
 static smg_status add_grid(enumerator *e, int row, int col) {
     smg_schedule base = {.space = e->space, .row_axis = row, .col_axis = col, .temporal = -1, .slots = 1};
-    base.linear = e->space->linear;
+    base.form = e->space->form;
     base.grid = e->roles.spatial;
     base.anew = e->anew;
     base.inner = e->roles.inner;
@@ -225,8 +240,8 @@ static smg_status add_all(enumerator *e) {
     return e->roles.reductions > 0 ? add_rows(e) : add_maps(e);
 }
 
-/* Columns of a product that are cut although its factor is made of rows as a whole: each block makes the factor anew.
- * One such axis at a time, then all of them. */
+/* Columns of a product that are cut although its factor is made of rows as a whole, or of a sum although what it adds
+ * up hangs on other sums: each block makes these anew. One such axis at a time, then all of them. */
 static smg_status add_anew(enumerator *e) {
     smg_axis_set spatial = e->roles.spatial, anew = smg_slice_anew(e->space);
     for (int a = 0; a <= e->space->axes.count; a++) {
@@ -266,7 +281,7 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
     }
     smg_sched_classify(space, smg_slice_spatial(space, NULL), &e.roles);
     SMG_TRY(add_all(&e));
-    if (e.roles.contractions > 0) SMG_TRY(add_anew(&e));
+    if (e.roles.contractions + e.roles.reductions > 0) SMG_TRY(add_anew(&e));
     if (out_schedules->items.count == 0) {
         out_schedules->refused = "no spatial axis serves as rows of every product, or two held axes have no bound";
     }

@@ -6,7 +6,7 @@
 typedef struct schedule_told {
     int64_t numbers[27];
     int64_t tile[SMG_SPACE_AXES];
-    smg_axis_set sets[5], serial, linear;
+    smg_axis_set sets[5], serial, form;
     int8_t more_rows[SMG_MORE_ROWS];
     int8_t left[SMG_SPACE_NODES];
 } schedule_told;
@@ -23,7 +23,7 @@ static void tell(const smg_schedule *s, schedule_told *out) {
                     s->matrix_cols, s->reuse,    s->rings,    s->alone,      s->streams,   s->rows_next},
         .sets = {s->grid, s->anew, s->inner, s->columns, s->held},
         .serial = s->serial,
-        .linear = s->linear,
+        .form = (smg_axis_set)s->form,
     };
     memcpy(out->tile, s->tile, sizeof(out->tile));
     memcpy(out->more_rows, s->more_rows, sizeof(out->more_rows));
@@ -36,7 +36,7 @@ uint64_t smg_schedule_hash(uint64_t seed, const smg_schedule *s) {
     uint64_t hash = smg_hash_bytes(seed, t.numbers, sizeof(t.numbers));
     hash = smg_hash_bytes(smg_hash_bytes(hash, t.sets, sizeof(t.sets)), t.more_rows, sizeof(t.more_rows));
     if (t.serial != 0) hash = smg_hash_u64(hash, t.serial);
-    if (t.linear != 0) hash = smg_hash_u64(hash, t.linear);
+    if (t.form != 0) hash = smg_hash_u64(hash, t.form);
     return smg_hash_bytes(smg_hash_bytes(hash, t.tile, sizeof(t.tile)), t.left, sizeof(t.left));
 }
 

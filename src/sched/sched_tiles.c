@@ -63,6 +63,11 @@ static int64_t slice_of(const enumerator *e, int axis, const lane_shape *shape) 
     return e->roles.contractions > 0 && smg_target_switches_lanes(e->target) ? tile : most;
 }
 
+/* Is a slice of the temporal axis of as many elements as the shape says, and no lanes lie along it? */
+static bool takes_inner(const enumerator *e, const lane_shape *shape, const smg_schedule *s) {
+    return s->col_axis >= 0 || (e->roles.contractions == 0 && shape->inner > 1);
+}
+
 void sched_set_tiles(const enumerator *e, const lane_shape *shape, bool whole, smg_schedule *s) {
     smg_axis_set whole_axes = (s->columns | s->held) & ~s->serial;
     for (int a = 0, count = e->space->axes.count; a < count; a++) {
@@ -74,7 +79,7 @@ void sched_set_tiles(const enumerator *e, const lane_shape *shape, bool whole, s
         else if (a == s->col_axis)
             s->tile[a] = (int64_t)shape->cols * shape->col_registers;
         else if (a == s->temporal)
-            s->tile[a] = s->one_by_one ? 1 : s->col_axis >= 0 ? shape->inner : slice_of(e, a, shape);
+            s->tile[a] = s->one_by_one ? 1 : takes_inner(e, shape, s) ? shape->inner : slice_of(e, a, shape);
         else if ((whole_axes & bit) && sched_constant(e, a, &extent))
             s->tile[a] = extent;
     }

@@ -26,6 +26,11 @@ smg_axis_set smg_slice_anew(const smg_space *space);
  * product as a factor that leaves it: the space with the sums as products with 1, and with what lies
  * between as streamed. NULL where it is none such; it shares all but its nodes with `space`. */
 smg_status smg_slice_linear(const smg_space *space, smg_arena *arena, smg_space **out_space);
+/* Products with vectors as what they are made of. Where one factor of each product has all axes of the other, nothing
+ * is used twice: the space with each of them as a map that multiplies and a sum over what it contracts. NULL where some
+ * product is none such, or where no sum and no product needs another; it shares all but its nodes and leaves with
+ * `space`. */
+smg_status smg_slice_multiplied(const smg_space *space, smg_arena *arena, smg_space **out_space);
 
 /* Role of a leaf while one axis is cut temporally. */
 typedef enum smg_leaf_role {

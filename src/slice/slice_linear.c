@@ -111,7 +111,7 @@ static smg_status copy_of(const linear *l, smg_arena *arena, smg_space **out) {
     *made = *l->space;
     memcpy(nodes, l->space->nodes.items, (size_t)count * sizeof(smg_snode));
     made->nodes.items = nodes;
-    made->linear = true;
+    made->form = SMG_SPACE_LINEAR;
     for (int i = 0; i < count; i++) nodes[i].streamed = nodes[i].streamed || l->between[i];
     smg_space_multiply_sums(made);
     *out = made;

@@ -138,6 +138,14 @@ typedef struct smg_srepeat {
     } slice[SMG_SPACE_SLICES];
 } smg_srepeat;
 
+/* What slice/ has made of the nodes that the set has in the graph. */
+typedef enum smg_space_form {
+    SMG_SPACE_AS_IS,
+    SMG_SPACE_LINEAR,     /* smg_slice_linear */
+    SMG_SPACE_MULTIPLIED, /* smg_slice_multiplied */
+    SMG_SPACE_FORMS
+} smg_space_form;
+
 typedef struct smg_space {
     const smg_graph *graph;
     smg_arena *arena;
@@ -147,7 +155,7 @@ typedef struct smg_space {
     smg_exprs *exprs; /* of guards and indices; NULL when there are none */
     SMG_ARRAY(smg_sleaf) leaves;
     smg_srepeat repeat;
-    bool linear;         /* as smg_slice_linear makes it */
+    smg_space_form form;
     const char *refused; /* why no common space exists; NULL when it does */
 } smg_space;
 
