@@ -122,7 +122,8 @@ static double count_bytes(walk *w, const smg_access *a, plan_runs run, bool agai
 typedef struct load_walk {
     walk *w;
     int loads;
-    int turns; /* of loads that wait for each other: an index is there before what it says */
+    int moving; /* of these, what other elements come from in each step of the open loops */
+    int turns;  /* of loads that wait for each other: an index is there before what it says */
 } load_walk;
 
 static load_walk count_loads(walk *w, smg_expr expr);
@@ -141,6 +142,13 @@ static int count_index(walk *w, const smg_access *a) {
     return l.turns;
 }
 
+static bool moves(const walk *w, const smg_access *a) {
+    bool found = a->index != SMG_EXPR_NONE || w->depth == 0;
+    for (int i = 0; i < w->depth && !found; i++)
+        for (int n = 0; n < a->axis_count; n++) found = found || a->axis[n] == w->axis[i];
+    return found;
+}
+
 static void count_leaf(void *user, int leaf) {
     load_walk *l = user;
     const smg_kleaf *f = &l->w->k->leaves.items[leaf];
@@ -150,6 +158,7 @@ static void count_leaf(void *user, int leaf) {
     count_bytes(l->w, a, runs_of(l->w, a), false);
     if (turns > l->turns) l->turns = turns;
     l->loads++;
+    l->moving += moves(l->w, a);
 }
 
 /* The loads of an expression, without those of their indices. */
@@ -183,9 +192,12 @@ static void count_map(walk *w, const smg_instr *in) {
     double cost = smg_expr_cost(w->k->exprs, in->expr);
     load_walk l = count_loads(w, in->expr);
     if (l.loads > 0) wait_for_loads(w, l.turns * map_wait(w) + w->cost->next_wait * l.loads * elements / w->out->lanes);
-    if (l.loads > 0 && w->depth > 0)
-        w->out->turns += w->trips * plan_larger(1, l.loads * elements / w->out->lanes / PLAN_ON_THEIR_WAY);
-    double each = w->cost->map * cost + (copies(w, in) ? 0 : w->cost->element) + w->cost->load * l.loads;
+    if (l.moving > 0 && w->depth > 0)
+        w->out->turns += w->trips * plan_larger(1, l.moving * elements / w->out->lanes / PLAN_ON_THEIR_WAY);
+    double group = in->wide[0].width > 0 ? w->cost->group : 1;
+    double element = l.moving > 0 ? w->cost->element : 0;
+    double each = w->cost->map * cost + (element + w->cost->load * l.loads) / group;
+    if (l.moving == 0 && !copies(w, in)) w->out->values += w->trips * elements;
     w->out->slots += w->trips * elements * each;
     w->out->flops += 2.0 * w->trips * elements * cost * w->out->workgroups;
 }

@@ -19,6 +19,7 @@ static const plan_costs switching = {.product = 1.1,
                                      .view_read = 4.0,
                                      .map = 0.25,
                                      .element = 4.0,
+                                     .value = 1.0,
                                      .load = 1.0,
                                      .walk = 22.0,
                                      .walk_map = 9.0,
@@ -39,6 +40,8 @@ static const plan_costs switching = {.product = 1.1,
                                      .stream = 3.3,
                                      .idle = 0.1,
                                      .overlap = 2.0,
+                                     .lying_overlap = 3.0,
+                                     .ramp = 7.0,
                                      .near_overlap = 3.0,
                                      .lone_overlap = 1.35,
                                      .registers = 27.0,
@@ -56,6 +59,7 @@ static const plan_costs spreading = {.product = 1.0,
                                      .view_read = 1.0,
                                      .map = 1.0,
                                      .element = 1.0,
+                                     .value = 1.0,
                                      .walk = 3.0,
                                      .walk_map = 1.0,
                                      .put = 2.0,
@@ -68,6 +72,7 @@ static const plan_costs spreading = {.product = 1.0,
                                      .view_wait = 0.04,
                                      .barrier = 1.0,
                                      .overlap = 8.0,
+                                     .lying_overlap = 8.0,
                                      .near_overlap = 5.0,
                                      .lone_overlap = 5.0,
                                      .group = 1.0};
@@ -177,9 +182,18 @@ static double waves_of(const smg_target *t, const plan_counts *c, double residen
     return waves < FEW_WAVES ? ceil(waves) : waves;
 }
 
+/* Seconds of all workgroups of a core, of which so many are there at a time: the last ones may be fewer, and then have
+ * more of it. */
+static double in_waves(double of_core, double residents, double work, double wait) {
+    double waves = of_core / residents, left = of_core - floor(waves) * residents;
+    if (waves >= FEW_WAVES) return waves * together_seconds(residents, work, wait);
+    double full = floor(waves) * together_seconds(residents, work, wait);
+    return left > 0 ? full + together_seconds(left, work, wait) : full;
+}
+
 /* Seconds of the cores alone. */
 static double cores_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
-    double cores = (double)t->cores, together = plan_lesser(ceil(c->workgroups / cores), residents);
+    double cores = (double)t->cores, of_core = ceil(c->workgroups / cores), together = plan_lesser(of_core, residents);
     double near = c->near * cost->near / core_rate(t);
     double slots = c->slots / (core_rate(t) * busy(t, c->lanes * together));
     double work = norm(slots, near, near_overlap(t, cost, c, residents));
@@ -188,7 +202,7 @@ static double cores_seconds(const smg_target *t, const plan_costs *cost, const p
     double transfer = cost->transfer * moved / c->workgroups / (t->cache_bandwidth / cores);
     double barriers = c->barriers * t->barrier_cost + c->subgroup_barriers * t->subgroup_barrier_cost;
     double wait = c->wait + barriers * cost->barrier + transfer;
-    return waves_of(t, c, residents) * together_seconds(together, work, wait);
+    return in_waves(of_core, together, work, wait);
 }
 
 /* Memory has as much on its way as lanes have room for (Little's law): so long it takes where that is too little. The
@@ -200,19 +214,37 @@ static double flight_seconds(const smg_target *t, const plan_costs *cost, const 
 
 #define FLIGHT_OVERLAP 3.0 /* norm in which memory adds up with the way to it */
 
+/* Memory is at its speed some time after the first read, and not until the last one: that is seen where it moves much. */
+static double ramped(const smg_target *t, const plan_costs *cost, double seconds) {
+    double ramp = cost->ramp * t->load_latency;
+    return ramp > 0 ? seconds + ramp * seconds / (ramp + seconds) : seconds;
+}
+
+#define MANY_SHARE 0.5 /* of the lanes that a core holds */
+
+/* How well memory hides behind the cores: where lanes read all the time the better, the more of them are there to
+ * compute while others wait. */
+static double overlap_of(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
+    double together = plan_lesser(ceil(c->workgroups / (double)t->cores), residents);
+    double share = plan_lesser(1, c->lanes * together / (MANY_SHARE * (double)t->core_lanes));
+    return c->staged ? cost->overlap : cost->overlap + share * (cost->lying_overlap - cost->overlap);
+}
+
 const plan_costs *plan_costs_of(const smg_target *t) {
     return smg_target_switches_lanes(t) ? &switching : &spreading;
 }
 
 double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *counts, const smg_price *needs) {
     plan_counts c = *counts;
-    c.slots += spilled(t, needs, cost, &c);
+    c.slots += spilled(t, needs, cost, &c) + c.values * (c.staged ? cost->element : cost->value);
     double together = residents(t, cost, &c, needs), cores = cores_seconds(t, cost, &c, together);
     /* Half of the cores saturate memory. */
     double share = plan_lesser(1.0, 2.0 * c.workgroups / (double)t->cores);
-    double memory = plan_larger(c.memory / t->bandwidth, c.traffic / t->cache_bandwidth) / share;
+    double moved = c.memory / t->bandwidth;
+    if (!c.staged) moved = ramped(t, cost, moved);
+    double memory = plan_larger(moved, c.traffic / t->cache_bandwidth) / share;
     memory = norm(memory, flight_seconds(t, cost, &c, together), FLIGHT_OVERLAP);
-    return norm(cores, memory, cost->overlap) + t->dispatch_cost;
+    return norm(cores, memory, overlap_of(t, cost, &c, together)) + t->dispatch_cost;
 }
 
 void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *price) {

@@ -226,17 +226,21 @@ static void count_loads(guess *g, const outline_value *v, double trips, bool wal
 static void count_elements(guess *g, const outline_value *v, smg_axis_set axes, double trips) {
     const plan_costs *cost = g->o->cost;
     double registers = (double)registers_of(g, axes), maps = g->pass == 0 ? v->new_cost : v->cost;
-    int loads = g->pass == 0 ? v->new_loads : v->loads;
+    int loads = g->pass == 0 ? v->new_loads : v->loads, moving = 0;
     for (int i = v->first; i < v->first + v->loads; i++) {
         const outline_access *a = &g->o->accesses.items[i];
         if (g->pass > 0 || !a->again) count_bytes(g, a, trips, false, false);
+        moving += (g->pass > 0 || !a->again) && (trips <= 1 || (a->axes & SMG_AXIS_BIT(g->s->temporal)) != 0);
     }
-    g->c.slots += trips * registers * g->c.lanes * (cost->map * maps + cost->element + cost->load * loads);
+    double group = g->s->groups && loads > 0 ? cost->group : 1, element = loads > 0 ? cost->element : 0;
+    double each = cost->map * maps + (element + cost->load * loads) / group;
+    g->c.slots += trips * registers * g->c.lanes * each;
+    if (loads == 0 || group > 1) g->c.values += trips * registers * g->c.lanes;
     g->c.instructions += 1 + loads;
     if (loads == 0) return;
     double waits = cost->load_wait + (trips - 1) * cost->step_wait + trips * cost->next_wait * loads * registers;
     g->c.wait += g->o->target->load_latency * waits;
-    if (trips > 1) g->c.turns += trips * plan_larger(1, loads * registers / PLAN_ON_THEIR_WAY);
+    if (trips > 1 && moving > 0) g->c.turns += trips * plan_larger(1, moving * registers / PLAN_ON_THEIR_WAY);
 }
 
 static void count_exchange(guess *g, double trips, int64_t lanes, double registers) {

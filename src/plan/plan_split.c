@@ -15,8 +15,11 @@
 #define SPLIT_LEAST 128 /* elements of a part */
 #define SPLIT_IDLE 3.0  /* fewer workgroups than this for each core leave it idle */
 #define SPLIT_FULL 16.0 /* more are of no use */
-#define SPLIT_GAIN 0.92 /* of the time, at most, is left */
-#define SPLIT_HOPE 1.25 /* of it so many parts take at most where half of them may pay; else a quarter is tried */
+#define SPLIT_ROWS 8.0  /* and where parts are rows of a workgroup, which makes what it sums up; these may be shorter */
+#define SPLIT_ALIKE 0.995 /* of those that take as long the more parts: workgroups that begin together wait together */
+#define SPLIT_GAIN 0.97   /* of the time, at most, is left, where what is between stays what it was */
+#define SPLIT_NEAR 1.5    /* of it kernels take in parts, at most, that a kernel in front may join */
+#define SPLIT_HOPE 1.25   /* of it so many parts take at most where half of them may pay; else a quarter is tried */
 /* Dispatches: what a kernel more takes that waits for the one before. Half of it where a kernel that is there already
  * reads what the one before has just written, in more pieces (bench/NOTES.md). */
 #define SPLIT_WAIT 1.5
@@ -28,6 +31,7 @@ typedef struct verdict {
     int member, axis; /* the sum, and the dim of its first operand */
     int64_t chunk;
     double before, after; /* seconds */
+    bool front;           /* the run begins with a kernel that each part makes for itself */
 } verdict;
 
 /* Kernels of the run list, one behind the other. */
@@ -36,6 +40,7 @@ typedef struct run {
     smg_node_id member[PLAN_MAX_MEMBERS];
     int count;
     double seconds;
+    bool hope; /* all but the first come near to what they take, in parts */
 } run;
 
 typedef struct splitter {
@@ -55,10 +60,17 @@ static int begin_of(const splitter *s, int kernel) {
 
 /* ---- which ones are looked at -------------------------------------------------------------------- */
 
+static bool has_few_blocks(const splitter *s, int kernel) {
+    return segment_of(s, kernel)->price.workgroups < SPLIT_IDLE * (double)s->p->target->cores;
+}
+
+/* So many dispatches, at least. */
+static bool takes(const splitter *s, int kernel, double dispatches) {
+    return segment_of(s, kernel)->price.seconds > dispatches * s->p->target->dispatch_cost;
+}
+
 static bool is_idle(const splitter *s, int kernel) {
-    const smg_price *price = &segment_of(s, kernel)->price;
-    const smg_target *t = s->p->target;
-    return price->workgroups < SPLIT_IDLE * (double)t->cores && price->seconds > SPLIT_COST * t->dispatch_cost;
+    return has_few_blocks(s, kernel) && takes(s, kernel, SPLIT_COST);
 }
 
 static int kernel_of(const splitter *s, smg_node_id id) {
@@ -67,27 +79,36 @@ static int kernel_of(const splitter *s, smg_node_id id) {
     return kernel;
 }
 
-/* One with parts, in place of `kernels`, waits longer than prices say. */
-static double seconds_in_parts(const planner *p, const partition *list, int kernels) {
-    return list->cost + SPLIT_WAIT * p->target->dispatch_cost * fmax(list->count - kernels, 0.5);
+/* One with parts, in place of `kernels`, waits longer than prices say. least: of kernels more, what it waits for. */
+static double seconds_in_parts(const planner *p, const partition *list, int kernels, double least) {
+    return list->cost + SPLIT_WAIT * p->target->dispatch_cost * plan_larger(list->count - kernels, least);
 }
 
 /* Every kernel that sums along the axis leaves the device idle: of a run of one that one, of two the first at least,
- * whose parts the other may sum up where it reads them, of a longer one several, the first of it too. */
-static bool is_worth_it(const splitter *s, const run *r, const parts *made) {
-    int kernels = 0, before = -1;
-    bool idle = true, first = false;
+ * whose parts the other may sum up where it reads them, of a longer one several, the first of it too. Where there is hope
+ * the first of two may be shorter; and all but the first may do, where that one makes what they sum up, for which it
+ * has the whole device: each part may make its own. */
+static bool is_worth_it(const splitter *s, const run *r, const parts *made, bool *out_front) {
+    int kernels = 0, idle = 0, before = -1, others = r->last - r->first;
+    bool few = true, first = false, makes = false;
     for (int i = r->from; i < r->to; i++) {
         smg_node_id id = s->p->order[i];
-        if (!parts_folds(made, id)) continue;
         int kernel = kernel_of(s, id);
-        idle = idle && is_idle(s, kernel);
+        makes = makes || (kernel == r->first && made->axis[id] >= 0);
+        if (!parts_folds(made, id)) continue;
+        if (kernel == before) continue;
+        few = few && has_few_blocks(s, kernel);
+        idle += is_idle(s, kernel);
         first = first || kernel == r->first;
-        kernels += kernel != before;
+        kernels++;
         before = kernel;
     }
-    bool enough = r->first == r->last || (first && (kernels > 1 || r->last == r->first + 1));
-    return (idle || s->p->options->parts > 0) && enough;
+    *out_front = !first && others > 0;
+    if (s->p->options->parts > 0) return others == 0 || (first && (kernels > 1 || others == 1));
+    if (!few || idle == 0) return false;
+    if (first && idle == kernels) return kernels > 1 || others <= 1;
+    if (!r->hope || (first && others > 1)) return false;
+    return first ? takes(s, r->first, SPLIT_COST / 2) : makes && kernels == others && !has_few_blocks(s, r->first);
 }
 
 static int64_t extent_at(const splitter *s, smg_node_id id, int axis) {
@@ -127,13 +148,13 @@ static const bool *behind_sums(const planner *p, smg_arena *arena, const bool *n
 /* ---- what it would cost -------------------------------------------------------------------------- */
 
 static smg_status time_in_parts(const splitter *s, const run *r, const plan_split *split, const bool *own,
-                                smg_arena *arena, bool *io_covered, double *out_seconds) {
+                                smg_arena *arena, bool *io_covered, double *out_seconds, bool *out_front) {
     planner *p;
     parts *made;
     partition list;
     *out_seconds = HUGE_VAL;
     SMG_TRY(parts_seek(s->p, split, arena, &made));
-    if (made == NULL || !is_worth_it(s, r, made)) return SMG_OK;
+    if (made == NULL || !is_worth_it(s, r, made, out_front)) return SMG_OK;
     SMG_TRY(parts_plan(made, &p));
     if (p == NULL) return SMG_OK;
     bool *only = SMG_ARENA_ARRAY(arena, bool, (size_t)p->g->nodes.count + 1);
@@ -147,23 +168,30 @@ static smg_status time_in_parts(const splitter *s, const run *r, const plan_spli
 
     smg_status status = plan_choose_list(p, false, &list);
     if (status == SMG_NO_FIT) smg_context_clear_error(p->ctx);
-    if (status == SMG_OK && !list.over) *out_seconds = seconds_in_parts(p, &list, r->last - r->first + 1);
+    if (status == SMG_OK && !list.over)
+        *out_seconds = seconds_in_parts(p, &list, r->last - r->first + 1, *out_front ? -1 : 0.5);
     return status == SMG_NO_FIT ? SMG_OK : status;
+}
+
+/* Elements of a part, at least. */
+static int64_t shortest_of(const run *r) {
+    return r->hope ? SPLIT_LEAST / 2 : SPLIT_LEAST;
 }
 
 /* The most parts that a device has use for. */
 static int64_t most_parts(const splitter *s, const run *r, int64_t extent) {
     double most = SPLIT_FULL * (double)s->p->target->cores, least = HUGE_VAL;
+    if (r->hope) most *= SPLIT_ROWS;
     for (int k = r->first; k <= r->last; k++) least = fmin(least, segment_of(s, k)->price.workgroups);
     int64_t number = 1;
-    while (2.0 * (double)number * least <= most && 2 * number * SPLIT_LEAST <= extent) number *= 2;
+    while (2.0 * (double)number * least <= most && 2 * number * shortest_of(r) <= extent) number *= 2;
     return number;
 }
 
 /* Elements of a part. Where the extent is a symbol their number is one that kernels can build on. */
-static int64_t chunk_of(const splitter *s, const plan_split *split, int64_t number, int64_t extent) {
+static int64_t chunk_of(const splitter *s, const run *r, const plan_split *split, int64_t number, int64_t extent) {
     const smg_graph *g = s->p->g;
-    int64_t exact = 0, chunk = SPLIT_LEAST;
+    int64_t exact = 0, chunk = shortest_of(r);
     if (s->p->options->parts > 0) return (extent + number - 1) / number;
     bool fixed = smg_size_is_const(g->sizes, smg_graph_node(g, split->node)->dims[split->axis], &exact);
     if (fixed && exact % number == 0) return exact / number;
@@ -179,16 +207,18 @@ static smg_status try_axis(const splitter *s, const run *r, int member, const bo
     bool hopeless = false;
     for (int tries = 0; tries < SPLIT_TRIES && number > 1; tries++, number /= 2) {
         double seconds;
+        bool front = false;
         smg_arena *arena;
-        split->chunk = chunk_of(s, split, number, extent);
+        split->chunk = chunk_of(s, r, split, number, extent);
         if (split->chunk == last) continue;
         last = split->chunk;
         SMG_TRY(smg_arena_create(s->p->ctx, &arena));
-        smg_status status = time_in_parts(s, r, split, own, arena, io_covered, &seconds);
+        smg_status status = time_in_parts(s, r, split, own, arena, io_covered, &seconds, &front);
         smg_arena_destroy(arena);
         SMG_TRY(status);
-        if (seconds < io_best->after) {
+        if (seconds < SPLIT_ALIKE * io_best->after) {
             io_best->after = seconds;
+            io_best->front = front;
             io_best->member = member;
             io_best->chunk = split->chunk;
             io_best->axis = split->axis;
@@ -216,22 +246,22 @@ static smg_status try_run(const splitter *s, const run *r, verdict *out) {
         plan_split split = {.own = summed, .node = n->operand[0], .axis = axis};
         SMG_TRY(try_axis(s, r, i, own, &split, covered, out));
     }
-    out->pays = out->after < SPLIT_GAIN * out->before || (s->p->options->parts > 0 && !isinf(out->after));
+    double gain = out->front ? 1 : SPLIT_GAIN;
+    out->pays = out->after < gain * out->before || (s->p->options->parts > 0 && !isinf(out->after));
     return SMG_OK;
 }
 
 /* false: the run is not looked at. */
-static bool find_run(const splitter *s, int first, int last, run *out) {
-    int products = 0, idle = 0;
-    *out = (run){.first = first, .last = last, .from = begin_of(s, first), .to = s->of->ends[last]};
+static bool find_run(const splitter *s, int first, int last, bool hope, run *out) {
+    int products = 0, idle = 0, least = last - first < 2 || hope ? 1 : 2;
+    *out = (run){.first = first, .last = last, .from = begin_of(s, first), .to = s->of->ends[last], .hope = hope};
     for (int k = first; k <= last; k++) {
         idle += is_idle(s, k) || s->p->options->parts > 0;
         out->seconds += plan_cost_of(s->p, segment_of(s, k));
     }
     for (int i = out->from; i < out->to; i++)
         products += smg_node_class(smg_graph_node(s->p->g, s->p->order[i])) == SMG_CLASS_CONTRACT;
-    if (idle < (last - first < 2 ? 1 : 2) || out->to - out->from > PLAN_MAX_SEGMENT || products > PLAN_MAX_PRODUCTS)
-        return false;
+    if (idle < least || out->to - out->from > PLAN_MAX_SEGMENT || products > PLAN_MAX_PRODUCTS) return false;
     out->count = plan_members(s->p, out->from, out->to, out->member);
     return out->count > 0;
 }
@@ -241,7 +271,7 @@ static smg_status judge(const splitter *s, const run *r, const verdict **out) {
     void *found;
     *out = &none;
     uint64_t key = plan_hash_nodes(s->p, s->p->hash, r->member, r->count);
-    key = smg_hash_u64(key, (uint64_t)(r->last - r->first));
+    key = smg_hash_u64(key, (uint64_t)(2 * (r->last - r->first) + r->hope));
     if (smg_map_get(s->known, &key, sizeof(key), &found)) {
         *out = found;
         return SMG_OK;
@@ -264,11 +294,15 @@ typedef struct best_split {
 static smg_status choose_runs(const splitter *s, best_split *best) {
     for (int last = 0; last < s->of->count; last++) {
         best[last + 1] = (best_split){.saved = best[last].saved, .first = last};
+        bool hope = false; /* of the kernels behind the first */
         for (int first = last; first >= 0 && last - first < SPLIT_STEPS; first--) {
             run r;
             const verdict *v;
-            if (!find_run(s, first, last, &r)) continue;
+            bool found = find_run(s, first, last, hope, &r);
+            hope = false;
+            if (!found) continue;
             SMG_TRY(judge(s, &r, &v));
+            hope = v->after < SPLIT_NEAR * v->before;
             double own = s->p->options->parts > 0 ? last - first + 1 : v->before - v->after;
             double saved = v->pays ? best[first].saved + own : 0;
             if (saved > best[last + 1].saved) best[last + 1] = (best_split){.saved = saved, .first = first, .how = v};
@@ -324,7 +358,7 @@ static smg_status apply_all(const splitter *s, const best_split *best, planner *
     *out_p = s->p;
     for (int last = s->of->count - 1; last >= 0; last = best[last + 1].first - 1) {
         run r;
-        if (best[last + 1].how == NULL || !find_run(s, best[last + 1].first, last, &r)) continue;
+        if (best[last + 1].how == NULL || !find_run(s, best[last + 1].first, last, true, &r)) continue;
         SMG_TRY(apply(s, &r, best[last + 1].how, at, out_p));
     }
     return SMG_OK;
@@ -346,7 +380,7 @@ smg_status plan_split_sums(planner **io_p, partition *io_partition) {
     SMG_TRY(plan_choose_list(p, false, &list));
     bool pressed = list.live > list.limit || s.p->options->memory_pressure > 0;
     if (list.over || (list.live > io_partition->live && pressed)) return SMG_OK;
-    double after = seconds_in_parts(p, &list, io_partition->count);
+    double after = seconds_in_parts(p, &list, io_partition->count, -HUGE_VAL);
     if (s.p->options->parts == 0 && after >= io_partition->cost) return SMG_OK;
     *io_p = p;
     *io_partition = list;
