@@ -28,8 +28,8 @@
 /* With sanitizers one in so many sizes and random graphs, and programs by lane. */
 enum { ONE_IN = CHECK_ONE_IN, LANES_ONE_IN = CHECK_ONE_IN == 1 ? 1 : 16 };
 /* Schedules of a graph that are tried at least; of more than twice as many, one in so many. Those of its space as linearity
- * leaves it are like those of products alone. */
-enum { FEWEST = 128, FEWEST_LINEAR = 12, FEWEST_OF_GROUPS = 4 };
+ * leaves it are like those of products alone, and those of products with vectors like those of reductions. */
+enum { FEWEST = 128, FEWEST_LINEAR = 12, FEWEST_MULTIPLIED = 48, FEWEST_OF_GROUPS = 4 };
 
 typedef struct tally {
     int schedules, lowered, programs, failed;
@@ -140,7 +140,8 @@ static void try_space(const smg_graph *g, const smg_space *space, const smg_targ
     for (int i = 0; i < space->axes.count; i++) nominal[i] = i % 2 == 0 ? 256 : 16;
     assert_int_equal(smg_sched_candidates(space, target, nominal, (smg_sched_room){0}, arena, &schedules), SMG_OK);
     assert_int_equal(check_arrays_make(g, o, arena, &a), SMG_OK);
-    int fewest = space->linear ? FEWEST_LINEAR : FEWEST;
+    static const int least[SMG_SPACE_FORMS] = {FEWEST, FEWEST_LINEAR, FEWEST_MULTIPLIED};
+    int fewest = least[space->form];
     int one_in = p->every || schedules.items.count < fewest ? 1 : schedules.items.count / fewest;
     for (int i = 0; i < schedules.items.count && t->failed < 5; i += one_in) {
         if (p->rings && schedules.items.items[i].slots < 2) continue;
@@ -148,19 +149,21 @@ static void try_space(const smg_graph *g, const smg_space *space, const smg_targ
     }
 }
 
-/* All of a graph as one space; and as the one that linearity leaves of it. */
+/* All of a graph as one space; as the one that linearity leaves of it; and with its products multiplied and summed. */
 static void try_graph(const smg_graph *g, const check_options *o, programs *p, tally *t) {
     smg_arena *arena;
     smg_target target;
-    smg_space *space, *linear = NULL;
+    smg_space *space, *linear = NULL, *multiplied = NULL;
     assert_int_equal(smg_arena_create(g->ctx, &arena), SMG_OK);
     assert_int_equal(check_target(g->ctx, o->target, &target), SMG_OK);
     assert_int_equal(space_of(g, arena, &space), SMG_OK);
     if (space->refused == NULL) {
         try_space(g, space, &target, o, arena, p, t);
         assert_int_equal(smg_slice_linear(space, arena, &linear), SMG_OK);
+        assert_int_equal(smg_slice_multiplied(space, arena, &multiplied), SMG_OK);
     }
     if (linear != NULL) try_space(g, linear, &target, o, arena, p, t);
+    if (multiplied != NULL) try_space(g, multiplied, &target, o, arena, p, t);
     smg_arena_destroy(arena);
 }
 
