@@ -43,32 +43,47 @@ static int count_products(const smg_space *space) {
     return count;
 }
 
-/* now[i]: where node i is, behind what multiplies for it. */
+static bool is_streamed(const smg_space *space, const smg_soperand *o) {
+    return o->producer < 0 || space->nodes.items[o->producer].streamed;
+}
+
+/* What multiplies the factors of a product. */
+static smg_snode multiplication(const smg_space *space, const smg_snode *product) {
+    smg_snode map = *product;
+    map.op = SMG_OP_MUL;
+    map.class_ = SMG_CLASS_MAP;
+    map.result = product->iterates;
+    map.streamed = is_streamed(space, &product->operand[0]) && is_streamed(space, &product->operand[1]);
+    map.output = false;
+    map.store = -1;
+    return map;
+}
+
+static void move_operands(smg_snode *io, const int *now) {
+    for (int k = 0; k < io->operand_count; k++)
+        if (io->operand[k].producer >= 0) io->operand[k].producer = now[io->operand[k].producer];
+}
+
+/* now[i]: where node i is, behind what multiplies for it. What reads copies stands in front of them. */
 static void split_products(const smg_space *space, smg_snode *to, int *now) {
-    int count = 0;
+    for (int i = 0, count = 0; i < space->nodes.count; i++) {
+        count += space->nodes.items[i].class_ == SMG_CLASS_CONTRACT;
+        now[i] = count++;
+    }
     for (int i = 0; i < space->nodes.count; i++) {
         smg_snode n = space->nodes.items[i];
-        for (int k = 0; k < n.operand_count; k++)
-            if (n.operand[k].producer >= 0) n.operand[k].producer = now[n.operand[k].producer];
         if (n.class_ == SMG_CLASS_CONTRACT) {
-            bool streamed = true;
-            smg_snode *map = &to[count++];
-            for (int k = 0; k < 2; k++)
-                streamed = streamed && (n.operand[k].producer < 0 || to[n.operand[k].producer].streamed);
-            *map = n;
-            map->op = SMG_OP_MUL;
-            map->class_ = SMG_CLASS_MAP;
-            map->result = n.iterates;
-            map->streamed = streamed;
-            map->output = false;
-            map->store = -1;
+            smg_snode *map = &to[now[i] - 1];
+            *map = multiplication(space, &n);
+            move_operands(map, now);
             n.op = SMG_OP_SUM;
             n.class_ = SMG_CLASS_REDUCE;
-            n.operand[0] = (smg_soperand){.producer = count - 1, .view = -1};
+            n.operand[0] = (smg_soperand){.producer = now[i] - 1, .view = -1};
             n.operand_count = 1;
+        } else {
+            move_operands(&n, now);
         }
-        now[i] = count;
-        to[count++] = n;
+        to[now[i]] = n;
     }
 }
 
