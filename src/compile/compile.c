@@ -89,6 +89,7 @@ static smg_status choose_sizes(smg_compilation *c) {
     SMG_TRY(smg_sizes_limit(c->ctx, c->graph->sizes, options->max_dims, options->max_dim_count));
     SMG_TRY(smg_sizes_choose(c->ctx, c->graph, options->dims, options->dim_count, c->nominal));
     c->plan_options = (smg_plan_options){.objective = options->late_plan ? SMG_OBJECTIVE_TIME : options->objective,
+                                         .parts = options->late_plan ? -1 : 0,
                                          .unfused = options->unfused,
                                          .rank = options->rank,
                                          .max_nodes = options->max_nodes,

@@ -109,7 +109,7 @@ typedef struct smg_compile_options {
     const char *tuning;         /* a file; "": none; NULL: what the cache folder has of the target */
     const smg_tuning *measured; /* in the place of a file; borrowed */
     smg_passes passes;
-    bool late_plan;      /* one of SMG_PLANS_BY_TIME */
+    bool late_plan;      /* one of SMG_PLANS_BY_TIME: whole sums as well, since kernels of parts may spill each time */
     smg_type precision;  /* F32, F16 or BF16: in which values lie in memory where nothing speaks against it */
     const smg_dim *dims; /* prices */
     int dim_count;

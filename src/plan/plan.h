@@ -76,7 +76,8 @@ typedef struct smg_plan_options {
     bool or_least;
     /* In [0, 1]: how much of what may be saved of them is, from the plan that is taken otherwise to the least. */
     double memory_pressure;
-    int parts;               /* for tests: sums are in so many parts wherever they can be; 0: where that is cheaper */
+    int parts;               /* for tests: sums are in so many parts wherever they can be; 0: where that is cheaper;
+                                negative: nowhere */
     int moves;               /* segments that get a price for what is no cut of the line, at most; 0: SMG_PLAN_MOVES,
                                 negative: the line is cut, and nothing else is tried */
     bool run_only;           /* the prepare list is another plan's of the same graph and target: leave it out */

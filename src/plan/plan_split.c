@@ -368,7 +368,8 @@ smg_status plan_split_sums(planner **io_p, partition *io_partition) {
     splitter s = {.p = *io_p, .of = io_partition};
     planner *p;
     partition list;
-    if (s.p->options->objective != SMG_OBJECTIVE_TIME || s.p->options->unfused) return SMG_OK;
+    if (s.p->options->objective != SMG_OBJECTIVE_TIME || s.p->options->unfused || s.p->options->parts < 0)
+        return SMG_OK;
     SMG_TRY(smg_arena_create(s.p->ctx, &s.arena));
     best_split *best = SMG_ARENA_ARRAY(s.arena, best_split, (size_t)io_partition->count + 1);
     smg_status status = best != NULL ? smg_map_create(s.arena, &s.known) : SMG_MEMORY;
