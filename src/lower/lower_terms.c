@@ -124,6 +124,13 @@ static bool sums_memory(pivot_seek *s, const smg_terms *terms) {
     return !s->fixed;
 }
 
+/* Is some factor another for each element of an axis that is folded? Then no one sum has it. */
+static bool has_factor_along(const lowering *l, const smg_terms *terms, smg_axis_set folded) {
+    bool found = false;
+    for (int i = 0; i < terms->count; i++) found = found || (lower_expr_axes(l, terms->factor[i]) & folded) != 0;
+    return found;
+}
+
 /* The node's value: each sum by its factor. A sum of what is never negative is not, either. */
 static smg_status take(lowering *l, int node, const smg_terms *terms) {
     smg_exprs *pool = l->k->exprs;
@@ -156,7 +163,7 @@ smg_status lower_take_terms(lowering *l, int node, const smg_slice_roles *roles,
     pivot_seek s = {.l = l, .cut = n->iterates & ~n->result, .near_to = SMG_EXPR_NONE, .node = ln, .n = n};
     const smg_pivot pivot = {.near = find_pivot, .user = &s};
     SMG_TRY(smg_slice_terms(roles, ln->core, &pivot, &terms, &why));
-    *out_taken = terms.count > 0 && sums_memory(&s, &terms);
+    *out_taken = terms.count > 0 && sums_memory(&s, &terms) && !has_factor_along(l, &terms, s.cut);
     if (!*out_taken) {
         ln->pivot = -1;
         return SMG_OK;

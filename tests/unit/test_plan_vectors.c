@@ -165,8 +165,29 @@ static void parts_make_what_they_sum_up(void **state) {
     smg_graph_destroy(g);
 }
 
+/* Each row has a minimum of its own, and one sum goes over rows, too: a factor of its rows is none of the sum. */
+static void factors_of_rows_are_none_of_sums(void **state) {
+    static const char text[] = "graph rows\nx = input f32[33, 4]\nw = input f32[33, 4, 8]\n"
+                               "low = reduce_min(x) axis=1 keep\nt = mul(x, low)\nd = sub(x, low)\n"
+                               "y = contract(t, w) \"xy,xyz->z\"\noutput y = y\noutput d = d\n";
+    static const int64_t none[4] = {0};
+    fixture *f = *state;
+    smg_graph *g;
+    check_result r;
+    assert_int_equal(smg_graph_parse(f->ctx, text, sizeof(text) - 1, "rows", &g), SMG_OK);
+    for (int fewest = 0; fewest < 2; fewest++) {
+        check_options o = {
+            .target = "tests/targets/slots.target", .symbols = none, .tolerance = TOLERANCE, .by_lane = true};
+        o.plan.objective = fewest ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME;
+        if (check_plan(f->ctx, g, &o, &r) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+        assert_true(r.pass);
+    }
+    smg_graph_destroy(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(products_become_sums), cmocka_unit_test(others_stay_products),
-                                       cmocka_unit_test(one_kernel), cmocka_unit_test(parts_make_what_they_sum_up)};
+                                       cmocka_unit_test(one_kernel), cmocka_unit_test(parts_make_what_they_sum_up),
+                                       cmocka_unit_test(factors_of_rows_are_none_of_sums)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
