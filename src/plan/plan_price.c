@@ -214,7 +214,7 @@ static double flight_seconds(const smg_target *t, const plan_costs *cost, const 
 
 #define FLIGHT_OVERLAP 3.0 /* norm in which memory adds up with the way to it */
 
-/* Memory is at its speed some time after the first read, and not until the last one: that is seen where it moves much. */
+/* Memory is at its speed some time after the first read, not until the last one: that shows where it moves much. */
 static double ramped(const smg_target *t, const plan_costs *cost, double seconds) {
     double ramp = cost->ramp * t->load_latency;
     return ramp > 0 ? seconds + ramp * seconds / (ramp + seconds) : seconds;

@@ -85,7 +85,7 @@ static double seconds_in_parts(const planner *p, const partition *list, int kern
 }
 
 /* Every kernel that sums along the axis leaves the device idle: of a run of one that one, of two the first at least,
- * whose parts the other may sum up where it reads them, of a longer one several, the first of it too. Where there is hope
+ * whose parts the other may sum up where it reads them, of a longer one several, the first of it too. With hope
  * the first of two may be shorter; and all but the first may do, where that one makes what they sum up, for which it
  * has the whole device: each part may make its own. */
 static bool is_worth_it(const splitter *s, const run *r, const parts *made, bool *out_front) {
