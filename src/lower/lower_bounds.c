@@ -4,8 +4,6 @@
  * mask is: any condition that some value hangs on is tried, where it fails and where it holds. */
 #include "lower/lower_internal.h"
 
-#include "affine/affine.h"
-
 #define CONDITIONS 16 /* of a loop; further ones bound nothing */
 #define ENDS 4        /* of one condition at either side */
 
@@ -227,31 +225,12 @@ static void solve(solver *v, smg_expr condition, bool want, span *io) {
 
 /* ---- does each row have an element where the condition holds? ------------------------------------------- */
 
-static smg_size extent_of(const void *user, int axis) {
-    const lowering *l = user;
-    return l->k->axes.items[axis].extent;
-}
-
-static smg_affine_value leaf_value(const void *user, int leaf) {
-    const lowering *l = user;
-    const smg_kleaf *f = &l->k->leaves.items[leaf];
-    if (f->what == SMG_KLEAF_SIZE) return smg_affine_of_size(f->size);
-    if (f->what != SMG_KLEAF_IOTA) return smg_affine_unknown;
-    const smg_access *sum = &l->k->accesses.items[f->index];
-    smg_affine_value value = smg_affine_of_size(sum->offset);
-    value.range = smg_affine_unknown.range;
-    for (int i = 0; i < sum->axis_count && value.known; i++)
-        value.known = smg_affine_put(l->g->sizes, &value.form, sum->axis[i], sum->stride[i]);
-    return value;
-}
-
 /* x < y for all rows? */
 static bool always_less(const solver *v, smg_expr x, smg_expr y) {
-    smg_affine_scope scope = {.sizes = v->l->g->sizes, .extent = extent_of, .user = v->l};
-    smg_affine_leaves leaves = {leaf_value, v->l};
+    const smg_affine_scope scope = lower_scope(v->l->k);
     smg_expr less = make(v, SMG_PRIM_LT, x, y);
     if (less == SMG_EXPR_NONE) return false;
-    smg_affine_value truth = smg_affine_eval(&scope, v->l->k->exprs, less, &leaves);
+    smg_affine_value truth = lower_known(v->l->k, less);
     return smg_affine_decision(&scope, &truth) > 0 && truth.cut_count == 0;
 }
 

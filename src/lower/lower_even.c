@@ -2,7 +2,6 @@
  * with an aligned group. The sizes of a run answer that once for all elements, so the program names what they must be
  * multiples of, and gets a second form without these checks. Not where a core has nothing to wait for: checks cost
  * little there, and a second pipeline costs its building. */
-#include "affine/affine.h"
 #include "lower/lower_internal.h"
 
 static bool is_known(const smg_kernel *k, smg_even even) {
@@ -49,29 +48,11 @@ static smg_status add_groups(smg_kernel *k, const smg_instr *in) {
 
 /* ---- conditions of parts ------------------------------------------------------------------------- */
 
-static smg_size extent_of(const void *user, int axis) {
-    return ((const smg_kernel *)user)->axes.items[axis].extent;
-}
-
-static smg_affine_value leaf_value(const void *user, int leaf) {
-    const smg_kernel *k = user;
-    const smg_kleaf *f = &k->leaves.items[leaf];
-    if (f->what == SMG_KLEAF_SIZE) return smg_affine_of_size(f->size);
-    if (f->what != SMG_KLEAF_IOTA || k->accesses.items[f->index].index != SMG_EXPR_NONE) return smg_affine_unknown;
-    const smg_access *sum = &k->accesses.items[f->index];
-    smg_affine_value value = smg_affine_of_size(sum->offset);
-    value.range = smg_affine_unknown.range;
-    for (int i = 0; i < sum->axis_count && value.known; i++)
-        value.known = smg_affine_put(k->sizes, &value.form, sum->axis[i], sum->stride[i]);
-    return value;
-}
-
 /* Is it true of every element where a size is a multiple of the part of it that an axis numbers? Of parts the last one
  * may be cut off, and that is all that the condition asks. */
 static bool asks_for_parts(smg_kernel *k, smg_expr condition, smg_even *out) {
-    const smg_affine_scope scope = {.sizes = k->sizes, .extent = extent_of, .user = k};
-    const smg_affine_leaves leaves = {leaf_value, k};
-    smg_affine_value truth = smg_affine_eval(&scope, k->exprs, condition, &leaves);
+    const smg_affine_scope scope = lower_scope(k);
+    const smg_affine_value truth = lower_known(k, condition);
     if (!truth.known || truth.cut_count > 0) return false;
     for (int i = 0; i < truth.form.count; i++) {
         smg_affine rest = truth.form;
@@ -92,20 +73,29 @@ static bool asks_for_parts(smg_kernel *k, smg_expr condition, smg_even *out) {
 static smg_status add_sure(smg_kernel *k, smg_expr condition, smg_even even) {
     SMG_TRY(add(k, even));
     if (!is_known(k, even) || k->evens.count == 0) return SMG_OK; /* no room for so many sizes; or no such form */
-    for (int i = 0; i < k->sure.count; i++)
-        if (k->sure.items[i] == condition) return SMG_OK;
     smg_expr *slot = SMG_ARRAY_PUSH(k->arena, &k->sure);
     if (slot == NULL) return SMG_MEMORY;
     *slot = condition;
     return SMG_OK;
 }
 
-static smg_status add_conditions(smg_kernel *k, smg_expr expr) {
-    const smg_expr_node n = *smg_expr_get(k->exprs, expr);
-    smg_even even;
-    if (n.prim == SMG_PRIM_LT || n.prim == SMG_PRIM_LE)
-        return asks_for_parts(k, expr, &even) ? add_sure(k, expr, even) : SMG_OK;
-    for (int i = 0; i < smg_prim_arity(n.prim); i++) SMG_TRY(add_conditions(k, n.arg[i]));
+/* Comparisons that the program has, of expressions that share parts each once: ids ascend from leaves to roots. */
+static smg_status add_conditions(smg_kernel *k) {
+    int count = smg_expr_count(k->exprs);
+    bool *met = SMG_ARENA_ARRAY(k->arena, bool, (size_t)count + 1);
+    if (met == NULL) return SMG_MEMORY;
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].expr != SMG_EXPR_NONE) met[k->code.items[i].expr] = true;
+    for (int i = 0; i < k->accesses.count; i++)
+        if (k->accesses.items[i].index != SMG_EXPR_NONE) met[k->accesses.items[i].index] = true;
+    for (smg_expr e = count - 1; e >= 0; e--) {
+        if (!met[e]) continue;
+        const smg_expr_node *n = smg_expr_get(k->exprs, e);
+        bool compares = n->prim == SMG_PRIM_LT || n->prim == SMG_PRIM_LE;
+        smg_even even;
+        if (compares && asks_for_parts(k, e, &even)) SMG_TRY(add_sure(k, e, even));
+        for (int i = 0; i < smg_prim_arity(n->prim); i++) met[n->arg[i]] = true;
+    }
     return SMG_OK;
 }
 
@@ -116,9 +106,5 @@ smg_status smg_kernel_find_evens(smg_kernel *k, const smg_target *target) {
         if (axis->tile > 1 && is_stepped(k, a)) SMG_TRY(add(k, (smg_even){.size = axis->extent, .by = axis->tile}));
     }
     for (int i = 0; i < k->code.count; i++) SMG_TRY(add_groups(k, &k->code.items[i]));
-    for (int i = 0; i < k->code.count; i++)
-        if (k->code.items[i].expr != SMG_EXPR_NONE) SMG_TRY(add_conditions(k, k->code.items[i].expr));
-    for (int i = 0; i < k->accesses.count; i++)
-        if (k->accesses.items[i].index != SMG_EXPR_NONE) SMG_TRY(add_conditions(k, k->accesses.items[i].index));
-    return SMG_OK;
+    return add_conditions(k);
 }

@@ -2,6 +2,7 @@
 #ifndef SMG_LOWER_INTERNAL_H
 #define SMG_LOWER_INTERNAL_H
 
+#include "affine/affine.h"
 #include "lower/lower.h"
 
 #define LOWER_NEVER (-2)  /* pass of something not computed yet */
@@ -193,6 +194,10 @@ smg_layout lower_fragments(const smg_kernel *k, const smg_lane_grid *grid, smg_f
                            uint64_t held);
 /* The schedule's matrix becomes the kernel's, its products are made by it; or it is refused. */
 void lower_take_matrices(lower_sized *l);
+
+/* lower_affine.c: over the kernel's axes, by number; what is known of an integer or a condition there. */
+smg_affine_scope lower_scope(const smg_kernel *k);
+smg_affine_value lower_known(const smg_kernel *k, smg_expr expr);
 
 /* lower_forward.c: left factors that lanes hold as matrices want them stay in registers. */
 smg_status lower_forward(lower_sized *l);

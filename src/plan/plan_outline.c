@@ -52,9 +52,8 @@ static smg_status add_load(tracer *t, const smg_sview *view) {
 
 /* Multiply-adds of a node itself; of a product that is multiplied element by element, the multiplication. */
 static double own_cost(const tracer *t, const smg_snode *n) {
-    bool multiplies =
-        n->class_ == SMG_CLASS_MAP && t->p->map_cost[n->node] <= 0 && t->o->space->form != SMG_SPACE_AS_IS;
-    return multiplies ? 1 : t->p->map_cost[n->node];
+    bool product = smg_node_class(smg_graph_node(t->o->space->graph, n->node)) == SMG_CLASS_CONTRACT;
+    return product && n->class_ == SMG_CLASS_MAP ? 1 : t->p->map_cost[n->node];
 }
 
 static smg_status trace(tracer *t, const smg_soperand *operand) {

@@ -4,7 +4,8 @@
  * lowered by what plans any graph, and taken where it is cheaper, with the second dispatch and the bytes in between.
  *
  * What is tried: for each kernel of the run list that leaves the device idle, alone and with the one behind it, and
- * for runs of a few kernels that sum along one axis (a maximum, then a sum that needs it), some numbers of parts.
+ * for runs of a few kernels that sum along one axis (a maximum, then a sum that needs it), or all but the first do and
+ * that one makes what they sum up, some numbers of parts.
  * Kernels of equal structure are looked at once. */
 #include <math.h>
 

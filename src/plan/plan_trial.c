@@ -305,7 +305,7 @@ static void ask_loops(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], c
 
 #define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
 /* A guess is that many times the price of what comes out as the best at most: 1.81 times, of 97012 segments
- * (bench/NOTES.md). */
+ * (bench/NOTES.md; unit.plan_bound asks whether plans hang on it). */
 #define FAR_OFF 3.0
 
 /* Seconds that no price of them is below; 0 where none has a guess. */

@@ -6,6 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+smg_status check_space(const smg_graph *g, smg_arena *arena, smg_space **out_space) {
+    smg_node_id *nodes = SMG_ARENA_ARRAY(arena, smg_node_id, (size_t)g->nodes.count + 1);
+    bool *needed = SMG_ARENA_ARRAY(arena, bool, (size_t)g->nodes.count + 1);
+    int count = 0;
+    if (nodes == NULL || needed == NULL) return SMG_MEMORY;
+    for (smg_node_id i = 0; i < g->nodes.count; i++)
+        if (smg_node_computes(smg_graph_node(g, i))) nodes[count++] = i;
+    for (int o = 0; o < g->outputs.count; o++) needed[smg_space_source(g, g->outputs.items[o].node)] = true;
+    return smg_space_build(g, arena, nodes, count, needed, out_space);
+}
+
 static double draw(uint64_t *state) {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (double)(*state >> 11) / (double)(UINT64_C(1) << 53);

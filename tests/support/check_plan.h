@@ -3,6 +3,7 @@
 #define TESTS_CHECK_PLAN_H
 
 #include "plan/plan.h"
+#include "space/space.h"
 
 /* Sanitizers make the interpreter ten times slower: there tests of many graphs or schedules take one in so many. Odd, so
  * that what takes turns (targets, sizes) is taken in turns, too. */
@@ -55,6 +56,8 @@ typedef void check_visit(void *user, const smg_plan *plan, const smg_pstep *step
                          check_arrays *arrays);
 smg_status check_each_step(smg_context *ctx, const smg_graph *g, const check_options *options, check_visit *visit,
                            void *user, check_result *out);
+/* All of a graph as one space. */
+smg_status check_space(const smg_graph *g, smg_arena *arena, smg_space **out_space);
 smg_status check_target(smg_context *ctx, const char *name, smg_target *out_target);
 /* Paths of the files in `dir` that end in `ext`, sorted, in the arena; at most `limit`. */
 int check_list(smg_arena *arena, const char *dir, const char *ext, const char **out_paths, int limit);

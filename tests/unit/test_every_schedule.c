@@ -23,8 +23,6 @@
 #include "support/output.h"
 #include "support/random_graph.h"
 
-#define NODES 128
-
 /* With sanitizers one in so many sizes and random graphs, and programs by lane. */
 enum { ONE_IN = CHECK_ONE_IN, LANES_ONE_IN = CHECK_ONE_IN == 1 ? 1 : 16 };
 /* Schedules of a graph that are tried at least; of more than twice as many, one in so many. Those of its space as linearity
@@ -43,18 +41,6 @@ typedef struct programs {
     bool rings; /* only schedules with slots */
     int runs;   /* by lane */
 } programs;
-
-static smg_status space_of(const smg_graph *g, smg_arena *arena, smg_space **out_space) {
-    smg_node_id nodes[NODES];
-    bool *needed = SMG_ARENA_ARRAY(arena, bool, (size_t)g->nodes.count + 1);
-    int count = 0;
-    if (needed == NULL) return SMG_MEMORY;
-    for (smg_node_id i = 0; i < g->nodes.count && count < NODES; i++) {
-        if (smg_node_computes(smg_graph_node(g, i))) nodes[count++] = i;
-    }
-    for (int o = 0; o < g->outputs.count; o++) needed[smg_space_source(g, g->outputs.items[o].node)] = true;
-    return smg_space_build(g, arena, nodes, count, needed, out_space);
-}
 
 static void report(const smg_graph *g, const smg_schedule *s, const check_options *o, const char *why) {
     smg_text text;
@@ -156,7 +142,7 @@ static void try_graph(const smg_graph *g, const check_options *o, programs *p, t
     smg_space *space, *linear = NULL, *multiplied = NULL;
     assert_int_equal(smg_arena_create(g->ctx, &arena), SMG_OK);
     assert_int_equal(check_target(g->ctx, o->target, &target), SMG_OK);
-    assert_int_equal(space_of(g, arena, &space), SMG_OK);
+    assert_int_equal(check_space(g, arena, &space), SMG_OK);
     if (space->refused == NULL) {
         try_space(g, space, &target, o, arena, p, t);
         assert_int_equal(smg_slice_linear(space, arena, &linear), SMG_OK);

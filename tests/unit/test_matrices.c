@@ -19,7 +19,6 @@
 #include "support/kernel_bench.h"
 
 enum {
-    NODES = 128,
     AT_MOST = 12 /* schedules of a graph and target that are run */,
     RINGS_EACH = 20 /* and of those with rings */,
     STREAMS_EACH = 4 /* and of those that read factors from memory */
@@ -52,17 +51,6 @@ typedef struct tally {
     int beside;  /* of those run: right factors are, left ones come through shared memory */
     int narrow;  /* of those run: matrices have 8 columns */
 } tally;
-
-static smg_status space_of(const smg_graph *g, smg_arena *arena, smg_space **out_space) {
-    smg_node_id nodes[NODES];
-    bool *needed = SMG_ARENA_ARRAY(arena, bool, (size_t)g->nodes.count + 1);
-    int count = 0;
-    if (needed == NULL) return SMG_MEMORY;
-    for (smg_node_id i = 0; i < g->nodes.count && count < NODES; i++)
-        if (smg_node_computes(smg_graph_node(g, i))) nodes[count++] = i;
-    for (int o = 0; o < g->outputs.count; o++) needed[smg_space_source(g, g->outputs.items[o].node)] = true;
-    return smg_space_build(g, arena, nodes, count, needed, out_space);
-}
 
 static void run(const smg_graph *g, const smg_schedule *s, const smg_kernel *k, const check_options *o, bool by_lane,
                 check_arrays *a) {
@@ -156,7 +144,7 @@ static void try_graph(smg_graph *g, const check_options *o, size_t number, tally
     assert_int_equal(check_target(g->ctx, o->target, &target), SMG_OK);
     forget(&target, targets[number].opaque);
     assert_int_equal(smg_precision_make(g, targets[number].factors, NULL, arena, &precision), SMG_OK);
-    assert_int_equal(space_of(g, arena, &space), SMG_OK);
+    assert_int_equal(check_space(g, arena, &space), SMG_OK);
     if (space->refused == NULL) {
         for (int i = 0; i < space->axes.count; i++) {
             bool known = smg_size_is_const(g->sizes, space->axes.items[i].extent, &nominal[i]);
@@ -355,7 +343,7 @@ static void test_rows_next(void **state) {
         assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
         assert_int_equal(check_target(ctx, "h200", &target), SMG_OK);
         assert_int_equal(smg_precision_make(g, SMG_TYPE_F16, NULL, arena, &precision), SMG_OK);
-        assert_int_equal(space_of(g, arena, &space), SMG_OK);
+        assert_int_equal(check_space(g, arena, &space), SMG_OK);
         if (small) target.cache_bytes = 2 * 256 * 256; /* the factor is as large */
         for (int a = 0; a < space->axes.count; a++) nominal[a] = 256;
         assert_int_equal(smg_sched_candidates(space, &target, nominal, (smg_sched_room){0}, arena, &schedules), SMG_OK);

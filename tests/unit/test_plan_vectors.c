@@ -37,14 +37,8 @@ static int teardown(void **state) {
 
 /* The space of all of a graph, its products multiplied and summed; NULL where they are not. */
 static smg_space *multiplied(fixture *f, const smg_graph *g) {
-    smg_node_id nodes[64];
-    int count = 0;
     smg_space *space, *made;
-    bool *needed = SMG_ARENA_ARRAY(f->arena, bool, (size_t)g->nodes.count + 1);
-    for (smg_node_id i = 0; i < g->nodes.count; i++)
-        if (smg_node_computes(smg_graph_node(g, i))) nodes[count++] = i;
-    for (int o = 0; o < g->outputs.count; o++) needed[smg_space_source(g, g->outputs.items[o].node)] = true;
-    assert_int_equal(smg_space_build(g, f->arena, nodes, count, needed, &space), SMG_OK);
+    assert_int_equal(check_space(g, f->arena, &space), SMG_OK);
     assert_null(space->refused);
     assert_int_equal(smg_slice_multiplied(space, f->arena, &made), SMG_OK);
     assert_true(made == NULL || (made->form == SMG_SPACE_MULTIPLIED && space->form == SMG_SPACE_AS_IS));
@@ -185,9 +179,28 @@ static void factors_of_rows_are_none_of_sums(void **state) {
     smg_graph_destroy(g);
 }
 
+/* What is looked for in a program is looked for once in each part that its expressions share: 2^32 ways lead to x. */
+static void shared_parts_are_met_once(void **state) {
+    fixture *f = *state;
+    smg_graph *g;
+    smg_plan *plan;
+    smg_target h200;
+    const char *text = "graph squares\ndim n max 64\nx0 = input f32[n]\n";
+    for (int i = 0; i < 32; i++) text = smg_arena_format(f->arena, "%sx%d = mul(x%d, x%d)\n", text, i + 1, i, i);
+    text = smg_arena_format(f->arena, "%soutput y = x32\n", text);
+    assert_int_equal(smg_graph_parse(f->ctx, text, strlen(text), "squares", &g), SMG_OK);
+    assert_int_equal(check_target(f->ctx, "h200", &h200), SMG_OK);
+    assert_int_equal(smg_plan_make(g, &h200, NULL, f->arena, &plan), SMG_OK);
+    assert_int_equal(plan->steps.count, 1);
+    smg_graph_destroy(g);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(products_become_sums), cmocka_unit_test(others_stay_products),
-                                       cmocka_unit_test(one_kernel), cmocka_unit_test(parts_make_what_they_sum_up),
-                                       cmocka_unit_test(factors_of_rows_are_none_of_sums)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(products_become_sums),
+                                       cmocka_unit_test(others_stay_products),
+                                       cmocka_unit_test(one_kernel),
+                                       cmocka_unit_test(parts_make_what_they_sum_up),
+                                       cmocka_unit_test(factors_of_rows_are_none_of_sums),
+                                       cmocka_unit_test(shared_parts_are_met_once)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -39,14 +39,7 @@ static int teardown(void **state) {
 }
 
 static void build(fixture *f) {
-    smg_node_id nodes[64];
-    int count = 0;
-    bool *needed = SMG_ARENA_ARRAY(f->arena, bool, (size_t)f->g->nodes.count + 1);
-    for (smg_node_id i = 0; i < f->g->nodes.count; i++) {
-        if (smg_node_computes(smg_graph_node(f->g, i))) nodes[count++] = i;
-    }
-    for (int o = 0; o < f->g->outputs.count; o++) needed[smg_space_source(f->g, f->g->outputs.items[o].node)] = true;
-    assert_int_equal(smg_space_build(f->g, f->arena, nodes, count, needed, &f->space), SMG_OK);
+    assert_int_equal(check_space(f->g, f->arena, &f->space), SMG_OK);
 }
 
 static void parse(fixture *f, const char *text) {
