@@ -126,18 +126,44 @@ static double much_of(const plans *p, const smg_pstep *step) {
     return c->options.passes.rivals > 0 || step->measured != NULL ? HUGE_VAL : (double)c->target.spills_lane;
 }
 
-/* For smg_program_options.leaves. What was kept from an earlier time is what came out then. */
+/* What is not to be had when the driver refuses modules of the prepare list: out, by buffer. */
+static void mark_unprepared(const smg_bundle *b, const smg_vk_built *built, int modules, bool *out) {
+    for (int i = 0; i < b->prepare.count; i++) {
+        const smg_bstep *step = &b->prepare.items[i];
+        bool missing = step->module < modules && isinf(built[step->module].spills);
+        for (int k = 0; k < step->binding_count; k++)
+            missing = missing || (!step->bindings[k].written && out[step->bindings[k].buffer]);
+        for (int k = 0; k < step->binding_count; k++)
+            if (missing && step->bindings[k].written) out[step->bindings[k].buffer] = true;
+    }
+    for (int i = 0; i < b->buffers.count; i++)
+        for (int k = 0; k < b->buffers.items[i].member_count; k++)
+            out[i] = out[i] || out[b->buffers.items[i].members[k]];
+}
+
+static bool reads_any(const smg_bstep *step, const bool *buffers) {
+    for (int i = 0; i < step->binding_count; i++)
+        if (!step->bindings[i].written && buffers[step->bindings[i].buffer]) return true;
+    return false;
+}
+
+/* For smg_program_options.leaves. What was kept from an earlier time is what came out then. A kernel whose weights are
+ * not prepared counts as one that is not built. */
 static bool leaves(void *user, const smg_vk_built *built, int modules) {
     plans *p = user;
     const smg_compilation *c = p->o->c;
     const smg_bvariant *list = &c->bundle->variants.items[0];
     int most = c->options.passes.rivals > 0 ? MOST_TUNING_PLANS : SMG_MOST_PLANS;
     if (c->plan == NULL || c->options.rank > 0 || ++p->made >= most) return false;
+    bool *unprepared = SMG_ARENA_ARRAY(p->o->arena, bool, (size_t)c->bundle->buffers.count + 1);
+    if (unprepared == NULL) return false;
+    mark_unprepared(c->bundle, built, modules, unprepared);
     for (int i = 0; i < list->run.count; i++) {
         int module = list->run.items[i].module;
         const smg_pstep *step = &c->plan->steps.items[i % c->plan->steps.count];
-        if (module < modules && built[module].spills >= much_of(p, step))
-            reject(p, step, smg_compile_choice(c, i), built[module].spills);
+        double spills = module < modules ? built[module].spills : -1;
+        if (reads_any(&list->run.items[i], unprepared)) spills = HUGE_VAL;
+        if (spills >= much_of(p, step)) reject(p, step, smg_compile_choice(c, i), spills);
     }
     return p->again;
 }

@@ -142,31 +142,92 @@ static void plans_are_not_made_for_ever(void **state) {
     assert_int_equal(rejected, last);
 }
 
-static PFN_vkCreateComputePipelines real_create;
-static atomic_int failures;
+/* A driver that refuses pipelines of one module, known by its size. */
+static struct {
+    PFN_vkCreateShaderModule create_module;
+    PFN_vkCreateComputePipelines create;
+    size_t bytes; /* of the module's words */
+    VkShaderModule module;
+    atomic_int failures; /* that are left */
+} refusing;
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice device, const VkShaderModuleCreateInfo *info,
+                                                    const VkAllocationCallbacks *callbacks, VkShaderModule *out) {
+    VkResult result = refusing.create_module(device, info, callbacks, out);
+    if (result == VK_SUCCESS && info->codeSize == refusing.bytes)
+        refusing.module = *out;
+    else if (*out == refusing.module)
+        refusing.module = VK_NULL_HANDLE;
+    return result;
+}
 
 static VKAPI_ATTR VkResult VKAPI_CALL create_or_fail(VkDevice device, VkPipelineCache cache, uint32_t count,
                                                      const VkComputePipelineCreateInfo *infos,
                                                      const VkAllocationCallbacks *callbacks, VkPipeline *out) {
-    if (atomic_fetch_sub(&failures, 1) > 0) return VK_ERROR_UNKNOWN;
-    return real_create(device, cache, count, infos, callbacks, out);
+    if (infos->stage.module == refusing.module && atomic_fetch_sub(&refusing.failures, 1) > 0) return VK_ERROR_UNKNOWN;
+    return refusing.create(device, cache, count, infos, callbacks, out);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_nothing(VkDevice device, VkPipelineCache cache, uint32_t count,
+                                                     const VkComputePipelineCreateInfo *infos,
+                                                     const VkAllocationCallbacks *callbacks, VkPipeline *out) {
+    (void)device, (void)cache, (void)count, (void)infos, (void)callbacks, (void)out;
+    return VK_ERROR_UNKNOWN;
+}
+
+static void refuse(fixture *f, const smg_bmodule *module, int failures) {
+    refusing.bytes = module->word_count * sizeof(*module->words);
+    refusing.module = VK_NULL_HANDLE;
+    atomic_store(&refusing.failures, failures);
+    if (f->dev->fn.CreateComputePipelines == create_or_fail) return;
+    refusing.create_module = f->dev->fn.CreateShaderModule;
+    refusing.create = f->dev->fn.CreateComputePipelines;
+    f->dev->fn.CreateShaderModule = create_module;
+    f->dev->fn.CreateComputePipelines = create_or_fail;
+}
+
+static void refuse_nothing(fixture *f) {
+    f->dev->fn.CreateShaderModule = refusing.create_module;
+    f->dev->fn.CreateComputePipelines = refusing.create;
+}
+
+/* The kernel itself, or the one that prepares its weights. */
+static void a_refusal_is_planned_around(fixture *f, bool prepares) {
+    int before = open_and_check(f);
+    const smg_bundle *bundle = smg_model_compilation(f->model)->bundle;
+    const smg_bstep *step = prepares ? &bundle->prepare.items[0] : &bundle->variants.items[0].run.items[0];
+    refuse(f, &bundle->modules.items[step->module], 1);
+    assert_int_equal(open_and_check(f), before + 1);
+    assert_true(atomic_load(&refusing.failures) <= 0);
+    refuse_nothing(f);
+    assert_int_equal(open_and_check(f), before); /* what was refused once is tried again */
 }
 
 static void a_kernel_that_is_not_built_is_planned_otherwise(void **state) {
     fixture *f = *state;
     if (!has_device(f)) skip();
+    a_refusal_is_planned_around(f, false);
+}
+
+static void weights_that_are_not_prepared_are_planned_otherwise(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
+    assert_in_range(open_and_check(f), 0, 1000);
+    if (smg_model_compilation(f->model)->bundle->prepare.count == 0) skip();
+    a_refusal_is_planned_around(f, true);
+}
+
+static void a_driver_that_builds_nothing_is_told_of(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
     int before = open_and_check(f);
-    real_create = f->dev->fn.CreateComputePipelines;
-    f->dev->fn.CreateComputePipelines = create_or_fail;
-    atomic_store(&failures, 1);
-    assert_int_equal(open_and_check(f), before + 1);
-    atomic_store(&failures, 1000000);
+    PFN_vkCreateComputePipelines real = f->dev->fn.CreateComputePipelines;
+    f->dev->fn.CreateComputePipelines = create_nothing;
     assert_int_not_equal(open_model(f), SMG_OK);
     assert_non_null(strstr(smg_context_error(f->ctx), "vkCreateComputePipelines"));
-    atomic_store(&failures, 0);
+    f->dev->fn.CreateComputePipelines = real;
     smg_context_clear_error(f->ctx);
-    assert_int_equal(open_and_check(f), before); /* what was refused once is tried again */
-    f->dev->fn.CreateComputePipelines = real_create;
+    assert_int_equal(open_and_check(f), before);
 }
 
 int main(void) {
@@ -174,6 +235,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_kernel_that_spills_is_planned_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(plans_are_not_made_for_ever, setup, teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_is_not_built_is_planned_otherwise, setup, teardown),
+        cmocka_unit_test_setup_teardown(weights_that_are_not_prepared_are_planned_otherwise, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_driver_that_builds_nothing_is_told_of, setup, teardown),
     };
     device_compiles_plainly();
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
