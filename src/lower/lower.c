@@ -151,6 +151,7 @@ smg_status smg_kernel_structure(const smg_schedule *schedule, const smg_lower_op
     l->k = k;
     l->target = options->target;
     l->why = options->why;
+    l->asked = options->asked;
     SMG_TRY(start(l, options->name));
     SMG_TRY(run_structure(l, options));
     *out_refused = l->refused;

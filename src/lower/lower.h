@@ -31,8 +31,9 @@ const smg_lower_pass *smg_lower_pass_get(int number); /* in their order */
 typedef struct smg_lower_options {
     const char *name;         /* of the kernel; kept as it is */
     const smg_target *target; /* whose lanes run it and whose driver builds it */
-    smg_text *why; /* collects lines about passes over the temporal axis, updates and postponed factors; NULL */
-    bool verify;   /* after each pass; INTERNAL names it */
+    smg_text *why;  /* collects lines about passes over the temporal axis, updates and postponed factors; NULL */
+    bool verify;    /* after each pass; INTERNAL names it */
+    smg_map *asked; /* smg_slice_roles.asked: structures of one space ask the same; may be NULL */
     /* Called with the program after each pass; NULL. A failure ends lowering. */
     smg_status (*after)(void *user, int pass, const smg_kernel *k);
     void *user;

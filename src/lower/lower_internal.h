@@ -52,6 +52,7 @@ typedef struct lowering {
     smg_arena *arena;
     smg_kernel *k;
     smg_text *why;
+    smg_map *asked;
     const char *refused;
     lnode node[SMG_SPACE_NODES];
     smg_expr *view_value; /* per view of the space; SMG_EXPR_NONE until asked */

@@ -100,7 +100,8 @@ static smg_status make_roles(lowering *l, smg_axis_set cut, int pass, smg_slice_
             if (l->node[owner].old_leaf >= 0) SMG_TRY(old_value(l, i, l->node[owner].old_leaf, &old[i]));
         }
     }
-    *out = (smg_slice_roles){.pool = l->k->exprs, .role = role, .old = old, .sum_of = sum_of, .count = count};
+    *out = (smg_slice_roles){
+        .pool = l->k->exprs, .role = role, .old = old, .sum_of = sum_of, .count = count, .asked = l->asked};
     return SMG_OK;
 }
 

@@ -58,6 +58,7 @@ typedef struct planner {
     smg_map *cache;      /* segment.kept -> segment */
     smg_map *rivals;     /* the same -> schedules to be measured */
     smg_map *searches;   /* the same -> how the schedule was found */
+    smg_map *asked;      /* what the numeric gate said, for all segments */
     smg_search *record;  /* of the segment that is tried; NULL: nobody asks */
     uint64_t *hash;      /* per node: what it does, smg_node_hash */
     uint64_t *hash_at;   /* per node: the same at nominal sizes, whatever these are called */

@@ -403,6 +403,7 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     SMG_TRY(smg_map_create(arena, &p.cache));
     SMG_TRY(smg_map_create(arena, &p.rivals));
     SMG_TRY(smg_map_create(arena, &p.searches));
+    SMG_TRY(smg_map_create(arena, &p.asked));
     SMG_TRY(count_maps(&p));
     plan->planned = plan->graph = g;
     plan->arena = arena;

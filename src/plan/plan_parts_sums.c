@@ -72,7 +72,8 @@ static smg_status make_roles(parts *s, smg_slice_roles *out) {
         old[i] = leaf_expr(s, PARTS_OLD, leaf.node);
         if (smg_op_combine(n->op) == SMG_COMBINE_ADD) sum_of[i] = expr_of(s, n->operand[0]);
     }
-    *out = (smg_slice_roles){.pool = s->exprs, .role = role, .old = old, .sum_of = sum_of, .count = (int)count};
+    *out = (smg_slice_roles){
+        .pool = s->exprs, .role = role, .old = old, .sum_of = sum_of, .count = (int)count, .asked = s->p->asked};
     return smg_context_status(s->p->ctx);
 }
 

@@ -77,7 +77,7 @@ static smg_status lower_once(trial *t, const smg_schedule *s, lowered *out) {
         return SMG_OK;
     }
     *out = (lowered){.key = key};
-    const smg_lower_options options = {.name = "try", .target = t->p->target};
+    const smg_lower_options options = {.name = "try", .target = t->p->target, .asked = t->p->asked};
     SMG_TRY(smg_kernel_structure(s, &options, t->scratch, &out->structure, &out->refused));
     if (out->structure != NULL) SMG_TRY(smg_kernel_probe(out->structure, t->scratch, &out->probe));
     if (t->done.count == PLAN_MAX_LOWERED) return SMG_OK;

@@ -46,6 +46,7 @@ typedef struct smg_slice_roles {
     const smg_expr *sum_of;    /* per leaf number: what an AGGREGATE is the plain sum of; may be NULL, or hold
                                   SMG_EXPR_NONE */
     int count;
+    smg_map *asked; /* what the numeric gate said of questions that came before; NULL: it tries each anew */
 } smg_slice_roles;
 
 bool smg_slice_varies(const smg_slice_roles *r, smg_expr expr);     /* has a VARIES leaf */

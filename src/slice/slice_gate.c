@@ -183,7 +183,62 @@ static const char *ask(gate *g, const question *q) {
     return agreed >= LEAST_TRIALS ? NULL : "too few of the values drawn give numbers to compare what was derived with";
 }
 
-static smg_status ask_all(question *q, const char **out_why) {
+/* ---- what was asked before ---------------------------------------------------------------------------- */
+
+/* One expression of a question. Others are known by when they were met, from 1 on, and so are leaves. */
+typedef struct word {
+    int32_t prim, kind, role, leaf;
+    int32_t arg[4];
+    double value;
+} word;
+
+/* A question as words: what programs that number expressions and leaves otherwise ask alike. */
+typedef struct wording {
+    const question *q;
+    int *met, *leaf_met; /* by number; 0: not yet */
+    int leaves;
+    word *words;
+    int count;
+} wording;
+
+static int say(wording *w, smg_expr e) {
+    if (e == SMG_EXPR_NONE) return 0;
+    if (w->met[e] != 0) return w->met[e];
+    const smg_slice_roles *r = w->q->roles;
+    const smg_expr_node *n = smg_expr_get(r->pool, e);
+    word spoken = {.prim = (int32_t)n->prim, .kind = (int32_t)n->kind};
+    for (int i = 0; i < smg_prim_arity(n->prim); i++) spoken.arg[i] = say(w, n->arg[i]);
+    if (n->prim == SMG_PRIM_CONST) spoken.value = n->value;
+    if (n->prim == SMG_PRIM_LEAF) {
+        if (w->leaf_met[n->leaf] == 0) w->leaf_met[n->leaf] = ++w->leaves;
+        spoken.leaf = w->leaf_met[n->leaf];
+        spoken.role = n->leaf < r->count ? (int32_t)r->role[n->leaf] : 0;
+    }
+    w->words[w->count] = spoken;
+    w->met[e] = ++w->count;
+    return w->count;
+}
+
+/* Behind all that it is about: what is asked of it. */
+static void say_all(wording *w) {
+    const question *q = w->q;
+    word about[SMG_TERMS + 1] = {{.prim = -1, .kind = (int32_t)q->combine, .leaf = q->terms != NULL}};
+    int count = 1;
+    about[0].arg[0] = say(w, q->now);
+    about[0].arg[1] = say(w, q->before);
+    if (q->update != NULL) {
+        const smg_expr part[] = {q->update->t, q->update->n, q->update->value, q->update->counted};
+        for (int i = 0; i < 4; i++) about[1].arg[i] = say(w, part[i]);
+        count = 2;
+    }
+    for (int i = 0; q->terms != NULL && i < q->terms->count; i++, count++) {
+        about[count].arg[0] = say(w, q->terms->summed[i]);
+        about[count].arg[1] = say(w, q->terms->factor[i]);
+    }
+    for (int i = 0; i < count; i++) w->words[w->count++] = about[i];
+}
+
+static smg_status ask_anew(question *q, const char **out_why) {
     smg_context *ctx = smg_exprs_context(q->roles->pool);
     size_t leaves = (size_t)q->leaf_count, count = (size_t)smg_expr_count(q->roles->pool);
     gate g = {.pool = q->roles->pool,
@@ -199,13 +254,49 @@ static smg_status ask_all(question *q, const char **out_why) {
     return room ? SMG_OK : SMG_MEMORY;
 }
 
+static smg_status ask_once(question *q, const wording *w, const char **out_why) {
+    size_t bytes = (size_t)w->count * sizeof(*w->words);
+    void *known;
+    if (smg_map_get(q->roles->asked, w->words, bytes, &known)) {
+        *out_why = known;
+        return SMG_OK;
+    }
+    SMG_TRY(ask_anew(q, out_why));
+    return smg_map_set(q->roles->asked, w->words, bytes, (void *)*out_why);
+}
+
+static smg_status ask_all(question *q, const char **out_why) {
+    if (q->roles->asked == NULL) return ask_anew(q, out_why);
+    smg_context *ctx = smg_exprs_context(q->roles->pool);
+    size_t leaves = (size_t)q->leaf_count, count = (size_t)smg_expr_count(q->roles->pool),
+           words = count + SMG_TERMS + 1;
+    wording w = {.q = q,
+                 .met = smg_alloc(ctx, count, sizeof(int)),
+                 .leaf_met = smg_alloc(ctx, leaves, sizeof(int)),
+                 .words = smg_alloc(ctx, words, sizeof(word))};
+    smg_status status = w.met != NULL && w.leaf_met != NULL && w.words != NULL ? SMG_OK : SMG_MEMORY;
+    if (status == SMG_OK) {
+        say_all(&w);
+        status = ask_once(q, &w, out_why);
+    }
+    smg_free(ctx, w.met, count * sizeof(int));
+    smg_free(ctx, w.leaf_met, leaves * sizeof(int));
+    smg_free(ctx, w.words, words * sizeof(word));
+    return status;
+}
+
 smg_status slice_gate_terms(const smg_slice_roles *r, smg_expr expr, const smg_terms *terms, const char **out_why) {
     int largest = r->count;
     for (int i = 0; i < terms->count; i++) {
         smg_expr_leaves(r->pool, terms->summed[i], largest_visited, &largest);
         smg_expr_leaves(r->pool, terms->factor[i], largest_visited, &largest);
     }
-    question q = {.roles = r, .now = expr, .terms = terms, .leaf_count = largest + 1, .try_once = try_terms};
+    question q = {.roles = r,
+                  .now = expr,
+                  .before = SMG_EXPR_NONE,
+                  .terms = terms,
+                  .leaf_count = largest + 1,
+                  .try_once = try_terms};
     SMG_TRY(smg_context_status(smg_exprs_context(r->pool)));
     return ask_all(&q, out_why);
 }

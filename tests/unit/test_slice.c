@@ -462,6 +462,20 @@ static void integers_stay(void **state) {
     assert_int_equal(update(f, SMG_COMBINE_ADD, e, &why), SMG_EXPR_NONE);
 }
 
+/* Nor does it matter who asked the same before. */
+static void what_was_asked_before_is_answered_alike(void **state) {
+    fixture *f = *state;
+    assert_int_equal(smg_map_create(f->arena, &f->roles.asked), SMG_OK);
+    for (int again = 0; again < 2; again++) {
+        the_gate_refuses_what_is_wrong_somewhere(state);
+        the_gate_takes_what_is_right(state);
+        the_gate_refuses_wrong_terms(state);
+        squares_are_three_sums_at_a_pivot(state);
+        sums_gain_by_what_they_count(state);
+    }
+    f->roles.asked = NULL;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exponentials_are_corrected_without_quotients),
@@ -480,6 +494,7 @@ int main(void) {
         cmocka_unit_test(plain_terms_need_no_pivot),
         cmocka_unit_test(what_is_no_sum_of_terms),
         cmocka_unit_test(the_gate_refuses_wrong_terms),
+        cmocka_unit_test(what_was_asked_before_is_answered_alike),
         cmocka_unit_test(integers_stay),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
