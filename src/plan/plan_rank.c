@@ -41,7 +41,9 @@ typedef struct guess {
     int64_t lanes;
     int64_t trips[SMG_SPACE_AXES]; /* of a loop over the axis; 1 on the grid */
     double around;                 /* trips of loops around that over the temporal axis */
-    int64_t held[OUTLINE_FOLDS];   /* registers of each fold */
+    int64_t rows[OUTLINE_FOLDS];   /* registers of each fold's result along its rows */
+    int64_t columns[OUTLINE_FOLDS];
+    int64_t held[OUTLINE_FOLDS]; /* the product of both, where they are held at all */
     int64_t registers;
     int64_t registers_alone; /* of left factors that a lane holds for all slices */
     shared_tile tiles[RANK_TILES];
@@ -143,8 +145,8 @@ static block block_of(const guess *g, const outline_fold *f) {
     b.sliced = s->temporal >= 0 && ((f->result | f->folded) & SMG_AXIS_BIT(s->temporal)) != 0;
     if (loops == 0 && b.sliced) b.over = s->temporal;
     b.depth = blocks(b.k, s->lane_depth);
-    b.rows = row_registers(g, f->result);
-    b.columns = column_registers(g, f->result);
+    b.rows = g->rows[f - g->o->fold];
+    b.columns = g->columns[f - g->o->fold];
     b.once = s->temporal >= 0 && loops == 0 && !(b.left->axes & SMG_AXIS_BIT(s->temporal));
     b.row_runs = s->row_run > 1 && !b.left_held && s->matrix == NULL;
     bool staged = !s->direct && !s->alone;
@@ -615,7 +617,10 @@ static bool hold_folds(guess *g) {
     int64_t all[OUTLINE_FOLDS];
     for (int i = 0; i < g->o->fold_count; i++) {
         const outline_fold *f = &g->o->fold[i];
-        g->held[i] = all[i] = f->alike < i ? all[f->alike] : registers_of(g, f->result);
+        bool alike = f->alike < i;
+        g->rows[i] = alike ? g->rows[f->alike] : row_registers(g, f->result);
+        g->columns[i] = alike ? g->columns[f->alike] : column_registers(g, f->result);
+        g->held[i] = all[i] = alike ? all[f->alike] : smg_mul_at_most(g->rows[i], g->columns[i], SMG_LAYOUT_HUGE);
         room = room && (!f->product || g->held[i] <= g->o->target->registers_lane + SPARE_REGISTERS);
         if (g->held[i] > g->registers && f->product) g->registers = g->held[i];
         if (f->sum >= 0 && g->s->temporal < 0) g->held[i] = 0;
