@@ -241,7 +241,9 @@ smg_status smg_spirv_compile_all(smg_spirv_compiler *compiler, smg_arena *arena,
     for (int i = 0; i < count; i++) {
         keys[left] = smg_spirv_key_of(jobs[i].text, run.target->version, options);
         jobs[i].module = (smg_spirv_module){0};
-        if (!smg_spirv_cache_read(compiler->ctx, arena, keys[left], jobs[i].name, &jobs[i].module)) todo[left++] = i;
+        bool found;
+        SMG_TRY(smg_spirv_cache_read(compiler->ctx, arena, keys[left], jobs[i].name, &jobs[i].module, &found));
+        if (!found) todo[left++] = i;
     }
     run.todo = todo;
     run.left = left;

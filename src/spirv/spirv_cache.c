@@ -76,13 +76,14 @@ static bool read_entry(smg_context *ctx, smg_arena *arena, smg_spirv_key key, co
     return words != NULL;
 }
 
-/* A cache that cannot be read is one that has nothing: the failure is forgotten. */
-bool smg_spirv_cache_read(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const char *name,
-                          smg_spirv_module *out_module) {
+smg_status smg_spirv_cache_read(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const char *name,
+                                smg_spirv_module *out_module, bool *out_found) {
     bool had_failure = smg_context_status(ctx) != SMG_OK;
-    bool found = read_entry(ctx, arena, key, name, out_module);
-    if (!found && !had_failure) smg_context_clear_error(ctx);
-    return found;
+    *out_found = read_entry(ctx, arena, key, name, out_module);
+    if (*out_found || had_failure) return SMG_OK;
+    if (smg_context_status(ctx) == SMG_MEMORY) return SMG_MEMORY;
+    smg_context_clear_error(ctx);
+    return SMG_OK;
 }
 
 static smg_status write_entry(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const smg_spirv_module *module) {

@@ -13,9 +13,9 @@ typedef struct smg_spirv_key {
 /* SPIRV-Tools' header defines a variable, so that only spirv.c includes it. */
 const char *smg_spirv_tools_version(void);
 smg_spirv_key smg_spirv_key_of(const char *text, int version, const smg_spirv_options *options);
-/* false: no usable entry. */
-bool smg_spirv_cache_read(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const char *name,
-                          smg_spirv_module *out_module);
+/* *out_found false: no usable entry; a file that cannot be read is none. Only MEMORY is a failure. */
+smg_status smg_spirv_cache_read(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const char *name,
+                                smg_spirv_module *out_module, bool *out_found);
 /* Never a failure: the cache is optional. */
 void smg_spirv_cache_write(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const smg_spirv_module *module);
 
