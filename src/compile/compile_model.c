@@ -22,7 +22,9 @@ typedef struct compiled {
     bool hinted;
     bool nominal_rates; /* as the description says */
     double memory_pressure, compute_pressure;
-    smg_dim *usual; /* one a symbol; value 0: nobody said */
+    smg_dim *usual;                 /* one a symbol; value 0: nobody said */
+    SMG_ARRAY(smg_choice) rejected; /* of later plans; empty: as it was opened */
+    int anew;                       /* plans that were made because of the last of them */
 } compiled;
 
 static void drop_compiled(void *owner) {
@@ -168,7 +170,7 @@ static bool leaves(void *user, const smg_vk_built *built, int modules) {
     return p->again;
 }
 
-/* ---- hints ------------------------------------------------------------------------------------------- */
+/* ---- later plans: hints, and what is not built ------------------------------------------------------- */
 
 #define MOST_BUSY 0.95 /* of the device's arithmetic: with none at all nothing has a price */
 
@@ -178,8 +180,8 @@ static void take_rates(double busy, smg_target *target) {
     for (int i = 0; i < target->matrix_count; i++) target->matrix[i].rate *= left;
 }
 
-/* As it was opened, but for what the hint says. */
-static smg_status open_hinted(compiled *o, const smg_vk_device *device, smg_compilation **out) {
+/* As it was opened, but for what the hint says and what the driver does not build. */
+static smg_status open_again(compiled *o, const smg_vk_device *device, smg_compilation **out) {
     smg_compile_options options = o->first->options;
     smg_target target;
     int symbols = smg_size_symbol_count(o->interface->sizes), count = 0;
@@ -197,6 +199,8 @@ static smg_status open_hinted(compiled *o, const smg_vk_device *device, smg_comp
     options.dims = dims;
     options.dim_count = count;
     options.memory_pressure = o->memory_pressure;
+    if (o->rejected.count > 0) options.rejected = o->rejected.items;
+    if (o->rejected.count > 0) options.rejected_count = o->rejected.count;
     options.tuning = NULL;
     options.measured = &o->first->tuning;
     smg_status status = dims != NULL ? smg_compile_open(o->ctx, o->source->graph, &target, &options, out) : SMG_MEMORY;
@@ -208,7 +212,7 @@ static smg_status open_hinted(compiled *o, const smg_vk_device *device, smg_comp
 static smg_status plan_again(void *owner, smg_model_parts *parts) {
     compiled *o = owner;
     o->next = o->first;
-    if (o->hinted) SMG_TRY(open_hinted(o, parts->device, &o->next));
+    if (o->hinted || o->rejected.count > 0) SMG_TRY(open_again(o, parts->device, &o->next));
     o->interface->nominal = o->next->nominal;
     parts->bundle = o->next->bundle;
     parts->program.variant_user = o->next;
@@ -225,20 +229,54 @@ static void planned_again(void *owner, bool taken) {
     o->interface->nominal = o->c->nominal;
 }
 
+/* What a later plan is made from. */
+static smg_status keep_first(compiled *o) {
+    const smg_sizes *sizes = o->interface->sizes;
+    int symbols = smg_size_symbol_count(sizes);
+    if (o->first == NULL) o->first = o->c;
+    if (o->usual != NULL) return SMG_OK;
+    o->usual = SMG_ARENA_ARRAY(o->arena, smg_dim, (size_t)symbols + 1);
+    if (o->usual == NULL) return SMG_MEMORY;
+    for (int i = 0; i < symbols; i++) o->usual[i] = (smg_dim){smg_size_symbol_name(sizes, i), 0};
+    return SMG_OK;
+}
+
+static bool add_rejected(compiled *o, const smg_choice *choice) {
+    smg_choice *slot = SMG_ARRAY_PUSH(o->arena, &o->rejected);
+    if (slot != NULL) *slot = *choice;
+    return slot != NULL;
+}
+
+/* For smg_model_parts: the schedules of kernels that are this module. Fewer times than a model is planned at all. */
+static bool leave_out(void *owner, int module) {
+    compiled *o = owner;
+    const smg_compilation *c = o->c;
+    if (c->plan == NULL || c->options.rank > 0 || o->anew + 1 >= SMG_MOST_PLANS) return false;
+    bool kept = keep_first(o) == SMG_OK, found = false;
+    const smg_compile_options *first = kept ? &o->first->options : NULL;
+    for (int i = 0; kept && o->anew == 0 && i < first->rejected_count; i++) kept = add_rejected(o, &first->rejected[i]);
+    for (int i = 0; kept && i < c->plan->steps.count; i++) {
+        if (c->bundle->variants.items[0].run.items[i].module != module) continue;
+        smg_choice choice = *smg_compile_choice(c, i);
+        choice.registers = INT64_MAX;
+        kept = add_rejected(o, &choice);
+        found = kept;
+    }
+    o->anew += kept && found;
+    return kept && found;
+}
+
 static smg_status take_hint(smg_model *m, const smg_hint *hint) {
     static const smg_hint nothing = {0};
     SMG_TRY(smg_model_outdate(m));
     compiled *o = smg_model_owner(m);
     const smg_sizes *sizes = o->interface->sizes;
-    int symbols = smg_size_symbol_count(sizes);
+    SMG_TRY(keep_first(o));
     o->hinted = hint != NULL;
     if (hint == NULL) hint = &nothing;
-    if (o->first == NULL) o->first = o->c;
     o->memory_pressure = hint->memory_pressure;
     o->compute_pressure = hint->compute_pressure;
-    if (o->usual == NULL) o->usual = SMG_ARENA_ARRAY(o->arena, smg_dim, (size_t)symbols + 1);
-    if (o->usual == NULL) return SMG_MEMORY;
-    for (int i = 0; i < symbols; i++) o->usual[i] = (smg_dim){smg_size_symbol_name(sizes, i), 0};
+    for (int i = 0; i < smg_size_symbol_count(sizes); i++) o->usual[i].value = 0;
     for (int i = 0; i < hint->usual_count; i++)
         o->usual[smg_size_symbol_find(sizes, hint->usual[i].name)].value = hint->usual[i].value;
     return SMG_OK;
@@ -295,6 +333,7 @@ static smg_status make_parts(compiled *o, const smg_model_desc *desc, smg_model_
     parts->program.memory_bytes = desc->memory_bytes;
     parts->plan_again = plan_again;
     parts->planned_again = planned_again;
+    parts->leave_out = leave_out;
     if (desc->name_overflow) parts->not_finite = name_overflow;
     parts->ranges = desc->ranges;
     parts->range_count = desc->range_count;

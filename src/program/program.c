@@ -11,7 +11,7 @@ static smg_status make_pipelines(smg_program *p) {
     const smg_bundle *bundle = p->bundle;
     const smg_bvariant *first = &bundle->variants.items[0];
     const int64_t *low = p->options.expected;
-    const int64_t *high = p->options.expected_high != NULL ? p->options.expected_high : low;
+    const int64_t *high = p->options.expected_high != NULL && !p->single ? p->options.expected_high : low;
     const smg_program_steps lists[] = {{bundle->prepare.items, bundle->prepare.count, NULL, NULL, NULL},
                                        {first->run.items, first->run.count, low, high, NULL}};
     return smg_program_make_pipelines(p, lists, p->options.prepare_only ? 1 : (int)SMG_COUNT_OF(lists));
@@ -59,22 +59,29 @@ static smg_status probe_timestamps(smg_program *p) {
     return SMG_OK;
 }
 
-/* status: of building the pipelines. */
+/* status: of building the pipelines. Another bundle does without what was refused. */
 static smg_status judge(smg_program *p, smg_status status) {
     int modules = p->bundle->modules.count;
     if (p->options.leaves == NULL || (status != SMG_OK && p->refused < 0)) return status;
     smg_vk_built *built = SMG_ARENA_ARRAY(p->arena, smg_vk_built, (size_t)modules + 1);
     if (built == NULL) return SMG_MEMORY;
     for (int i = 0; i < modules; i++) built[i] = smg_program_built(p, i);
-    if (status != SMG_OK) built[p->refused].spills = HUGE_VAL;
-    if (!p->options.leaves(p->options.leaves_user, built, modules) || status != SMG_OK) return status;
+    if (status != SMG_OK) built[smg_program_refused(p)].spills = HUGE_VAL;
+    if (!p->options.leaves(p->options.leaves_user, built, modules)) return status;
+    p->refused = -1;
+    if (status != SMG_OK) return status;
     return smg_fail(p->ctx, SMG_NO_FIT, "the driver's compiler spills registers of these kernels");
 }
 
 static smg_status build(smg_program *p) {
     SMG_TRY(smg_program_make_tables(p));
     SMG_TRY(smg_program_make_states(p));
-    SMG_TRY(judge(p, make_pipelines(p)));
+    smg_status status = judge(p, make_pipelines(p));
+    while (status != SMG_OK && smg_program_do_without(p)) {
+        smg_context_clear_error(p->ctx);
+        status = make_pipelines(p);
+    }
+    SMG_TRY(status);
     SMG_TRY(make_diagnostics(p));
     smg_program_mark_scratch(p);
     SMG_TRY(smg_program_place_constants(p));

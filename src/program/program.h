@@ -164,6 +164,8 @@ double smg_program_step_time(const smg_program *program, int step);
 int smg_program_step_count(const smg_program *program); /* of the run list in force */
 /* What the driver's compiler made of the module, the most of its forms that were built. */
 smg_vk_built smg_program_built(const smg_program *program, int module);
+/* The module of the bundle without which the last call could do nothing, because the driver does not build it; -1. */
+int smg_program_refused(const smg_program *program);
 int smg_program_variant(const smg_program *program); /* the run list in force; 0 before sizes are bound */
 
 typedef struct smg_program_memory {

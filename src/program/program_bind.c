@@ -77,7 +77,7 @@ static smg_status check_values(smg_program *p, const int64_t *values) {
 /* p->low and p->high: the ranges, and the values of what has none. */
 static void find_ends(smg_program *p, const int64_t *values) {
     for (int i = 0; i < p->symbol_count; i++) {
-        bool ranged = p->range_low[i] > 0 && !smg_program_is_limited(p); /* slices are those of sizes */
+        bool ranged = p->range_low[i] > 0 && !p->single && !smg_program_is_limited(p); /* slices are those of sizes */
         p->low[i] = ranged ? p->range_low[i] : values[i];
         p->high[i] = ranged ? p->range_high[i] : values[i];
     }
@@ -96,10 +96,11 @@ static bool is_cut(const smg_program *p, smg_bound *range, const int64_t *values
     return !range->whole && smg_program_cuts(p, range->variant, values);
 }
 
-/* The run list for these sizes; 0 instead of one that nobody can make. */
+/* The run list for these sizes; 0 instead of one that nobody can make, or the driver does not build. */
 static int choose_variant(const smg_program *p, const int64_t *values) {
     int variant = smg_bundle_choose(p->bundle, values);
-    return p->bundle->variants.items[variant].made || p->options.make_variant != NULL ? variant : 0;
+    bool possible = p->bundle->variants.items[variant].made || p->options.make_variant != NULL;
+    return possible && !p->dropped[variant] ? variant : 0;
 }
 
 static bool same_given(const smg_program *p, const smg_bound *bound) {
@@ -134,6 +135,12 @@ static smg_bound *oldest_bound(smg_program *p) {
     return oldest;
 }
 
+static bool is_among(const int *variants, int count, int variant) {
+    for (int i = 0; i < count; i++)
+        if (variants[i] == variant) return true;
+    return false;
+}
+
 /* The run lists for these sizes and the rest of their range, made now where they can be. */
 static smg_status make_lists(smg_program *p, const int64_t *values, int variants[SMG_PROGRAM_CACHED], int *out_count) {
     bool range = smg_program_moves(p, p->low, p->high);
@@ -141,7 +148,9 @@ static smg_status make_lists(smg_program *p, const int64_t *values, int variants
     variants[count++] = choose_variant(p, values);
     for (int v = 0; range && v < p->bundle->variants.count && count < SMG_PROGRAM_CACHED; v++) {
         bool possible = p->bundle->variants.items[v].made || p->options.make_variant != NULL;
-        if (possible && v != variants[0] && smg_bundle_meets(p->bundle, v, p->low, p->high)) variants[count++] = v;
+        if (!possible || !smg_bundle_meets(p->bundle, v, p->low, p->high)) continue;
+        int served = p->dropped[v] ? 0 : v;
+        if (!is_among(variants, count, served)) variants[count++] = served;
     }
     for (int i = 0; i < count; i++) {
         if (p->bundle->variants.items[variants[i]].made) continue;
@@ -195,7 +204,7 @@ static smg_status make_bounds(smg_program *p, const int64_t *values) {
     return status;
 }
 
-smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
+static smg_status bind_sizes(smg_program *p, const int64_t *values) {
     if (p->in_flight) return smg_fail(p->ctx, SMG_INVALID, "sizes are bound while a run is in flight");
     SMG_TRY(check_values(p, values));
     SMG_TRY(smg_program_place_states(p, values));
@@ -230,6 +239,16 @@ smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
     p->bound = bound;
     bound->last_use = ++p->clock;
     return SMG_OK;
+}
+
+smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
+    p->refused = -1;
+    smg_status status = bind_sizes(p, values);
+    while (status != SMG_OK && smg_program_do_without(p)) {
+        smg_context_clear_error(p->ctx);
+        status = bind_sizes(p, values);
+    }
+    return status;
 }
 
 bool smg_program_ends(const smg_program *p, const int64_t **out_low, const int64_t **out_high) {

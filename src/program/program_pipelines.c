@@ -1,7 +1,10 @@
 /* program_pipelines.c: one pipeline per module and form. A module with an even form (bundle.h) is built in the form
  * that the sizes at hand ask for, with sizes as push constants where there is one tuple of them and from memory where
  * there is a range, and as one that begins at any row of the grid where steps are sliced; the other forms wait until
- * sizes ask for them. */
+ * sizes ask for them.
+ *
+ * What a driver refuses to build has something in its place, mostly: an even form the one for any sizes, a range its
+ * sizes one by one, a run list for some sizes the first one, which is right for all. */
 #include "program/program_private.h"
 
 enum { EVEN = 1, FROM_MEMORY = 2, SLICED = 4, FORMS = 8 };
@@ -11,7 +14,7 @@ bool smg_program_moves(const smg_program *p, const int64_t *low, const int64_t *
 }
 
 static int slot_of(const smg_program *p, const smg_bstep *step, const int64_t *low, const int64_t *high, bool sliced) {
-    bool even = low != NULL && smg_bundle_even(p->bundle, step, low, high);
+    bool even = low != NULL && !p->uneven[step->module] && smg_bundle_even(p->bundle, step, low, high);
     bool from_memory = low != NULL && smg_bundle_push_bytes(step) > 0 && smg_program_moves(p, low, high);
     return step->module * FORMS + (even ? EVEN : 0) + (from_memory ? FROM_MEMORY : 0) + (sliced ? SLICED : 0);
 }
@@ -82,6 +85,7 @@ smg_status smg_program_make_pipelines(smg_program *p, const smg_program_steps *l
     smg_arena *scratch = NULL;
     missing m = {0};
     size_t most = 0;
+    p->refused = -1;
     for (int l = 0; l < count; l++)
         for (int i = 0; i < lists[l].count; i++) most += p->pipelines[slot_in(p, &lists[l], i)] == NULL;
     if (most == 0) return SMG_OK;
@@ -95,10 +99,52 @@ smg_status smg_program_make_pipelines(smg_program *p, const smg_program_steps *l
         status = smg_vk_pipelines_create(p->device, m.descs, m.count, m.pipelines);
     }
     for (int i = 0; status == SMG_OK && i < m.count; i++) p->pipelines[m.slots[i]] = m.pipelines[i];
-    for (int i = m.count - 1; status != SMG_OK && i >= 0; i--)
-        if (smg_vk_refuses(p->device, &m.descs[i])) p->refused = m.slots[i] / FORMS;
+    for (int i = m.count - 1; status == SMG_DEVICE && i >= 0; i--)
+        if (smg_vk_refuses(p->device, &m.descs[i])) p->refused = m.slots[i];
     smg_arena_destroy(scratch);
     return status;
+}
+
+static bool has_module(const smg_bvariant *list, int module) {
+    for (int i = 0; i < list->run.count; i++)
+        if (list->run.items[i].module == module) return true;
+    return false;
+}
+
+/* Lists with the module, where the first has it not. */
+static bool drop_lists(smg_program *p, int module) {
+    bool dropped = false;
+    if (has_module(&p->bundle->variants.items[0], module)) return false;
+    for (int v = 1; v < p->known_lists; v++) {
+        if (p->dropped[v] || !has_module(&p->bundle->variants.items[v], module)) continue;
+        p->dropped[v] = dropped = true;
+    }
+    return dropped;
+}
+
+int smg_program_refused(const smg_program *p) {
+    return p->refused < 0 ? -1 : p->refused / FORMS;
+}
+
+bool smg_program_do_without(smg_program *p) {
+    int module = smg_program_refused(p), form = p->refused % FORMS;
+    const char *instead;
+    if (module < 0) return false;
+    if (form & EVEN) {
+        p->uneven[module] = true;
+        instead = "its form for any sizes serves";
+    } else if (form & FROM_MEMORY) {
+        p->single = true;
+        instead = "ranges are recorded for each of their sizes";
+    } else if (drop_lists(p, module)) {
+        instead = "the kernels of other sizes serve";
+    } else {
+        return false;
+    }
+    smg_log(p->ctx, SMG_LOG_WARNING, "kernel '%s' is not built by the driver: %s",
+            p->bundle->modules.items[module].name, instead);
+    p->refused = -1;
+    return true;
 }
 
 int smg_program_pipeline_slots(int modules) {

@@ -88,12 +88,15 @@ struct smg_program {
     smg_vk_device *device;
     const smg_target *target;
     smg_program_options options;
-    int refused;                      /* a module that the driver refused to build, -1 */
-    int known_buffers, known_modules; /* of the bundle, when the tables below were made */
-    bool stale;                       /* the bundle may have grown since */
-    smg_vk_pipeline **pipelines;      /* per module and form (program_pipelines.c); NULL: not built yet */
-    bool *lent;                       /* per module and form: of the program that this one was shared from */
-    bool shared;                      /* from another one, whose constants it reads */
+    int refused;                                   /* a slot of pipelines that the driver refused to build, -1 */
+    bool *uneven;                                  /* per module: its even form is not built */
+    bool *dropped;                                 /* per run list: the first one serves its sizes */
+    bool single;                                   /* ranges are served one tuple of sizes at a time */
+    int known_buffers, known_modules, known_lists; /* of the bundle, when the tables below were made */
+    bool stale;                                    /* the bundle may have grown since */
+    smg_vk_pipeline **pipelines;                   /* per module and form (program_pipelines.c); NULL: not built yet */
+    bool *lent;  /* per module and form: of the program that this one was shared from */
+    bool shared; /* from another one, whose constants it reads */
     int symbol_count;
     smg_vk_buffer_list fixed; /* constants and derived that runs read */
     smg_place *fixed_places;  /* scratch too, while its batch runs */
@@ -175,6 +178,8 @@ smg_status smg_program_make_pipelines(smg_program *p, const smg_program_steps *l
 smg_vk_pipeline *smg_program_pipeline(const smg_program *p, const smg_bstep *step, const int64_t *low,
                                       const int64_t *high, bool sliced);
 int smg_program_pipeline_slots(int modules); /* length of the table */
+/* After a failure: may something else serve in place of what the driver refused to build? It does from now on. */
+bool smg_program_do_without(smg_program *p);
 /* Do the sizes change between the two? */
 bool smg_program_moves(const smg_program *p, const int64_t *low, const int64_t *high);
 /* program_parameters.c */

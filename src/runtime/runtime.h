@@ -68,6 +68,8 @@ typedef struct smg_model_parts {
      * that either these or those before may go. NULL: there is none. */
     smg_status (*plan_again)(void *owner, struct smg_model_parts *io_parts);
     void (*planned_again)(void *owner, bool taken);
+    /* The driver does not build a module of the bundle's first run list: will plan_again do without it? NULL: no. */
+    bool (*leave_out)(void *owner, int module);
     void *owner; /* of all that is borrowed above */
     void (*drop)(void *owner);
 } smg_model_parts;

@@ -65,8 +65,23 @@ double smg_model_seconds(const smg_model *m) {
     return m != NULL && m->program != NULL ? smg_program_time(m->program) : 0;
 }
 
+bool smg_model_leaves_out(smg_model *m) {
+    const smg_model_parts *parts = &m->parts;
+    int module = m->program != NULL ? smg_program_refused(m->program) : -1;
+    if (module < 0 || parts->leave_out == NULL || m->shared || smg_program_has_begun(m->program)) return false;
+    if (!parts->leave_out(parts->owner, module)) return false;
+    m->outdated = true;
+    smg_context_clear_error(m->ctx);
+    return true;
+}
+
 smg_status smg_model_bind(smg_model *m, const int64_t *values) {
-    return smg_program_bind_sizes(m->program, values);
+    smg_status status = smg_program_bind_sizes(m->program, values);
+    while (status != SMG_OK && smg_model_leaves_out(m)) {
+        SMG_TRY(smg_model_update(m));
+        status = smg_program_bind_sizes(m->program, values);
+    }
+    return status;
 }
 
 smg_status smg_model_bind_named(smg_model *m, const smg_dim *dims, int count) {
@@ -269,6 +284,7 @@ smg_status smg_model_make(smg_context *ctx, const smg_model_parts *parts, smg_mo
     /* The caller's arrays are no longer needed. */
     m->parts.dims = NULL;
     m->parts.ranges = NULL;
+    m->parts.dim_count = m->parts.range_count = 0;
     m->parts.program.leaves = NULL; /* nor is who chose between plans */
     if (status == SMG_OK) {
         *out_model = m;

@@ -59,6 +59,10 @@ struct smg_model {
 /* DEVICE: the model has none since it could not be recovered. */
 smg_status smg_model_check_alive(smg_model *model);
 
+/* After a failure to bind sizes: is there to be another plan, without what the driver does not build? Then the model is
+ * outdated, and the error forgotten. */
+bool smg_model_leaves_out(smg_model *model);
+
 /* runtime_tensor.c: tensors of a run (those of inputs are collected) are given to the program, which has the others in
  * its arena. */
 smg_status smg_model_give_tensors(smg_model *model, const smg_tensor *outputs, int output_count);

@@ -225,19 +225,28 @@ static smg_status check_arrays(smg_model *m, const smg_tensor *inputs, int input
     return SMG_OK;
 }
 
-/* All that comes before the submission. */
-static smg_status make_ready(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
-                             int output_count) {
-    smg_flight *flight = &m->flight;
-    SMG_TRY(check_arrays(m, inputs, input_count, outputs, output_count));
-    flight->repeats = false;
+/* The sizes that the inputs have, in force. */
+static smg_status bind_inputs(smg_model *m, const smg_tensor *inputs, int input_count, const smg_tensor *outputs,
+                              int output_count) {
     SMG_TRY(smg_model_update(m));
     SMG_TRY(smg_model_check_alive(m));
     SMG_TRY(smg_inputs_collect(&m->inputs, inputs, input_count));
     SMG_TRY(need_inputs(m));
     SMG_TRY(smg_inputs_size(&m->inputs, smg_program_has_begun(m->program) ? m->last_sizes : NULL));
     SMG_TRY(smg_model_give_tensors(m, outputs, output_count));
-    SMG_TRY(smg_program_bind_sizes(m->program, m->inputs.values));
+    return smg_program_bind_sizes(m->program, m->inputs.values);
+}
+
+/* All that comes before the submission. */
+static smg_status make_ready(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                             int output_count) {
+    smg_flight *flight = &m->flight;
+    SMG_TRY(check_arrays(m, inputs, input_count, outputs, output_count));
+    flight->repeats = false;
+    smg_status status = bind_inputs(m, inputs, input_count, outputs, output_count);
+    while (status != SMG_OK && smg_model_leaves_out(m))
+        status = bind_inputs(m, inputs, input_count, outputs, output_count);
+    SMG_TRY(status);
     SMG_TRY(write_inputs(m));
     flight->wanted_count = 0;
     for (int i = 0; i < output_count; i++) {

@@ -26,7 +26,10 @@ const smg_vk_module_fact *smg_vk_module_find(const smg_vk_device *dev, uint64_t 
 }
 
 smg_status smg_vk_module_add(smg_vk_device *dev, uint64_t key, smg_vk_built built) {
-    smg_vk_module_fact *fact = SMG_ARRAY_PUSH(dev->arena, &dev->modules);
+    smg_vk_module_fact *fact = NULL;
+    for (int i = 0; i < dev->modules.count && !fact; i++)
+        if (dev->modules.items[i].key == key) fact = &dev->modules.items[i];
+    if (!fact) fact = SMG_ARRAY_PUSH(dev->arena, &dev->modules);
     if (!fact) return SMG_MEMORY;
     *fact = (smg_vk_module_fact){key, built};
     dev->modules_new = true;

@@ -224,7 +224,7 @@ static smg_status keep_refusal(smg_vk_pipeline *pipeline) {
 
 bool smg_vk_refuses(const smg_vk_device *dev, const smg_vk_pipeline_desc *desc) {
     const smg_vk_module_fact *known = smg_vk_module_find(dev, smg_vk_module_key(desc));
-    return known && isinf(known->built.spills);
+    return known && isinf(known->built.spills) && !smg_vk_is_lost(dev);
 }
 
 smg_status smg_vk_pipeline_end(smg_vk_pipeline *pipeline) {

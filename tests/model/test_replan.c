@@ -1,5 +1,6 @@
 /* Schedules that the driver makes nothing good of: a kernel that is known to spill and one whose pipeline is not built are
- * planned otherwise, results stay right, and where nothing else is to be had what there is is taken. */
+ * planned otherwise, results stay right, and where nothing else is to be had what there is is taken. The same of what is
+ * built for sizes that come later: something else serves in its place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@
 static const char text[] = "graph products\ndim rows max 512\nx = input f32[rows, 65]\n"
                            "w = constant f32[64, 65] random seed=1\np = contract(x, w) \"ri,oi->ro\"\n"
                            "m = reduce_max(p) axis=1 keep\ny = sub(p, m) : f32[rows, 64]\noutput y = y\n";
-enum { ROWS = 19, COLUMNS = 64 };
+enum { ROWS = 19, COLUMNS = 64, MOST_ROWS = 512 };
 
 typedef struct fixture {
     smg_context *ctx;
@@ -28,11 +29,19 @@ typedef struct fixture {
     smg_source source;
     smg_vk_device *dev;
     smg_model *model;
+    smg_dim_range range; /* that it is opened with; high 0: none */
+    smg_dim dim;         /* the same */
+    int warnings;
 } fixture;
+
+static void count_warnings(void *user, smg_log_level level, const char *text_) {
+    fixture *f = user;
+    f->warnings += level == SMG_LOG_WARNING && strstr(text_, "is not built by the driver") != NULL;
+}
 
 static int setup(void **state) {
     static fixture f;
-    const smg_context_desc desc = {.cache_dir = ""};
+    const smg_context_desc desc = {.cache_dir = "", .log = count_warnings, .user = &f};
     f = (fixture){0};
     assert_int_equal(smg_context_create(&desc, &f.ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
@@ -60,26 +69,33 @@ static bool has_device(fixture *f) {
 }
 
 static smg_status open_model(fixture *f) {
-    const smg_model_desc desc = {.no_calibrate = true};
+    const smg_model_desc desc = {.no_calibrate = true,
+                                 .ranges = &f->range,
+                                 .range_count = f->range.high > 0,
+                                 .dims = &f->dim,
+                                 .dim_count = f->dim.value > 0};
     smg_model_close(f->model);
     f->model = NULL;
     return smg_model_open_source(f->ctx, &f->source, f->dev, &desc, &f->model);
 }
 
-/* Opens, runs, compares; gives the number of schedules that the plan does without. */
-static int open_and_check(fixture *f) {
-    static float room[ROWS * COLUMNS];
-    const int64_t rows = ROWS;
+/* Runs, compares; gives the number of schedules that the plan does without. */
+static int run_and_check(fixture *f, int64_t rows) {
+    static float room[MOST_ROWS * COLUMNS];
     smg_tensor x, y = {.name = "y", .data = room, .bytes = sizeof(room)};
     smg_check check;
-    smg_status status = open_model(f);
-    if (status == SMG_OK) status = smg_tensor_fill(f->ctx, f->source.graph, 0, &rows, SMG_FILL_RANDOM, 3, f->arena, &x);
+    smg_status status = smg_tensor_fill(f->ctx, f->source.graph, 0, &rows, SMG_FILL_RANDOM, 3, f->arena, &x);
     if (status == SMG_OK) status = smg_model_run(f->model, &x, 1, &y, 1);
     if (status == SMG_OK)
         status = smg_compile_check(f->ctx, f->source.graph, (smg_roundings){0}, &rows, &x, 1, &y, f->arena, &check);
     if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     assert_true(check.pass);
     return smg_model_compilation(f->model)->options.rejected_count;
+}
+
+static int open_and_check(fixture *f) {
+    if (open_model(f) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    return run_and_check(f, ROWS);
 }
 
 /* As if the driver had told so when it built the module, in whatever form. */
@@ -142,11 +158,11 @@ static void plans_are_not_made_for_ever(void **state) {
     assert_int_equal(rejected, last);
 }
 
-/* A driver that refuses pipelines of one module, known by its size. */
+/* A driver that refuses pipelines of one module, known by its size, or of any. */
 static struct {
     PFN_vkCreateShaderModule create_module;
     PFN_vkCreateComputePipelines create;
-    size_t bytes; /* of the module's words */
+    size_t bytes; /* of the module's words; 0: of any */
     VkShaderModule module;
     atomic_int failures; /* that are left */
 } refusing;
@@ -164,7 +180,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice device, const VkSha
 static VKAPI_ATTR VkResult VKAPI_CALL create_or_fail(VkDevice device, VkPipelineCache cache, uint32_t count,
                                                      const VkComputePipelineCreateInfo *infos,
                                                      const VkAllocationCallbacks *callbacks, VkPipeline *out) {
-    if (infos->stage.module == refusing.module && atomic_fetch_sub(&refusing.failures, 1) > 0) return VK_ERROR_UNKNOWN;
+    bool meant = refusing.bytes == 0 || infos->stage.module == refusing.module;
+    if (meant && atomic_fetch_sub(&refusing.failures, 1) > 0) return VK_ERROR_UNKNOWN;
     return refusing.create(device, cache, count, infos, callbacks, out);
 }
 
@@ -175,10 +192,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_nothing(VkDevice device, VkPipeline
     return VK_ERROR_UNKNOWN;
 }
 
-static void refuse_once(fixture *f, const smg_bmodule *module) {
-    refusing.bytes = module->word_count * sizeof(*module->words);
+static void refuse(fixture *f, size_t bytes, int failures) {
+    refusing.bytes = bytes;
     refusing.module = VK_NULL_HANDLE;
-    atomic_store(&refusing.failures, 1);
+    atomic_store(&refusing.failures, failures);
     refusing.create_module = f->dev->fn.CreateShaderModule;
     refusing.create = f->dev->fn.CreateComputePipelines;
     f->dev->fn.CreateShaderModule = create_module;
@@ -196,7 +213,7 @@ static void a_refusal_is_planned_around(fixture *f, bool prepares) {
     const smg_bundle *bundle = smg_model_compilation(f->model)->bundle;
     const smg_bstep *step = prepares ? &bundle->prepare.items[0] : &bundle->variants.items[0].run.items[0];
     assert_true(!prepares || bundle->prepare.count > 0);
-    refuse_once(f, &bundle->modules.items[step->module]);
+    refuse(f, bundle->modules.items[step->module].word_count * sizeof(uint32_t), 1);
     assert_int_equal(open_and_check(f), before + 1);
     assert_true(atomic_load(&refusing.failures) <= 0);
     refuse_nothing(f);
@@ -213,6 +230,69 @@ static void weights_that_are_not_prepared_are_planned_otherwise(void **state) {
     fixture *f = *state;
     if (!has_device(f)) skip();
     a_refusal_is_planned_around(f, true);
+}
+
+/* So many pipelines that these rows ask for are refused; gives how many more schedules the plan does without. */
+static int run_refused(fixture *f, int failures, int64_t rows) {
+    int before = smg_model_compilation(f->model)->options.rejected_count;
+    f->warnings = 0;
+    refuse(f, 0, failures);
+    int after = run_and_check(f, rows);
+    assert_true(atomic_load(&refusing.failures) <= 0);
+    refuse_nothing(f);
+    return after - before;
+}
+
+static void a_range_that_is_not_built_is_served_size_by_size(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
+    open_and_check(f);
+    assert_int_equal(smg_model_set_range(f->model, "rows", 1, 63), SMG_OK);
+    assert_int_equal(run_refused(f, 1, 40), 0);
+    assert_int_equal(f->warnings, 1);
+    for (int64_t rows = 1; rows <= 63; rows += 31) run_and_check(f, rows);
+}
+
+static void a_list_that_is_not_built_is_not_needed(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
+    f->dim = (smg_dim){"rows", 8};
+    open_and_check(f);
+    assert_true(smg_model_compilation(f->model)->variant_count > 1);
+    assert_int_equal(run_refused(f, 1, MOST_ROWS), 0);
+    assert_int_equal(f->warnings, 1);
+    assert_int_equal(smg_program_variant(smg_model_program(f->model)), 0);
+    run_and_check(f, MOST_ROWS - 1);
+    run_and_check(f, ROWS);
+}
+
+/* The model was built for a range: a size alone asks for what nothing serves in place of. */
+static void a_kernel_that_is_not_built_later_is_planned_otherwise(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
+    f->range = (smg_dim_range){"rows", 1, 63};
+    open_and_check(f);
+    assert_int_equal(smg_model_set_range(f->model, "rows", 0, 0), SMG_OK);
+    assert_in_range(run_refused(f, 1, 40), 1, 2);
+    run_and_check(f, ROWS);
+    run_and_check(f, 77);
+}
+
+static void a_driver_that_builds_nothing_later_is_told_of(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
+    smg_tensor x, y = {.name = "y"};
+    const int64_t rows = 40;
+    f->range = (smg_dim_range){"rows", 1, 63};
+    open_and_check(f);
+    assert_int_equal(smg_model_set_range(f->model, "rows", 0, 0), SMG_OK);
+    assert_int_equal(smg_tensor_fill(f->ctx, f->source.graph, 0, &rows, SMG_FILL_RANDOM, 3, f->arena, &x), SMG_OK);
+    refuse(f, 0, INT32_MAX);
+    assert_int_equal(smg_model_run(f->model, &x, 1, &y, 1), SMG_DEVICE);
+    assert_non_null(strstr(smg_context_error(f->ctx), "vkCreateComputePipelines"));
+    refuse_nothing(f);
+    smg_context_clear_error(f->ctx);
+    run_and_check(f, rows);
 }
 
 static void a_driver_that_builds_nothing_is_told_of(void **state) {
@@ -234,6 +314,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(plans_are_not_made_for_ever, setup, teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_is_not_built_is_planned_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(weights_that_are_not_prepared_are_planned_otherwise, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_range_that_is_not_built_is_served_size_by_size, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_list_that_is_not_built_is_not_needed, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_kernel_that_is_not_built_later_is_planned_otherwise, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_driver_that_builds_nothing_later_is_told_of, setup, teardown),
         cmocka_unit_test_setup_teardown(a_driver_that_builds_nothing_is_told_of, setup, teardown),
     };
     device_compiles_plainly();
