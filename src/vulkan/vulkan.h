@@ -68,9 +68,9 @@ void smg_vk_plan_target(const smg_vk_device *dev, bool nominal, smg_target *out_
 smg_status smg_vk_keep_rates(smg_vk_device *dev, const smg_target *from);
 /* Tries the optional features that the target has: 16-bit floats, subgroups of the size that kernels are built for, and
  * with `matrices` each matrix shape and where its operands keep their elements (a tenth of a second without, one or two
- * with them; a cache file afterwards). What fails is taken off the target with a log line. Matrices are on it only once
- * they were tried, and layouts of fragments are those that were seen, whatever the tables say. Before kernels are
- * planned. */
+ * with them; a cache file afterwards). What fails is taken off the target with a warning, one for all matrix shapes.
+ * Matrices are on it only once they were tried, and layouts of fragments are those that were seen, whatever the tables
+ * say. Before kernels are planned. */
 smg_status smg_vk_prove(smg_vk_device *dev, bool matrices);
 #define SMG_VK_VERDICT_TEXT 120
 typedef struct smg_vk_verdict {

@@ -1,5 +1,5 @@
 /* What a driver offers beyond the least is tried before it is used: 16-bit floats, subgroups, each matrix shape, and
- * where subgroups keep the elements of their matrices. What fails is taken off the target with a log line, and layouts
+ * where subgroups keep the elements of their matrices. What fails is taken off the target with a warning, and layouts
  * are those that were seen, whatever the tables say. Verdicts and layouts are kept like a calibration; what has no
  * verdict yet, because a driver offers more than before or the device was lost on the way, is tried. */
 #include "vulkan/vulkan_prove.h"
@@ -164,27 +164,48 @@ static smg_status try_shape(proving *p, smg_matrix_shape *shape, const char *nam
     return judge(p, name, measure_shape(p, shape), had_failure);
 }
 
-/* *out_good: it stays. */
-static smg_status prove_shape(proving *p, smg_matrix_shape *shape, bool *out_good) {
+/* Shapes that were tried and are wrong. Drivers offer dozens: one warning names them all. */
+typedef struct wrong_shapes {
+    int count;
+    char list[1024]; /* no log line is longer */
+} wrong_shapes;
+
+static void add_wrong(wrong_shapes *wrong, const char *name, const char *why) {
+    size_t length = strlen(wrong->list), room = sizeof wrong->list - length;
+    const char *types = name + strlen("matrix ");
+    if (wrong->count++ > 0)
+        snprintf(wrong->list + length, room, ", %s", types);
+    else
+        snprintf(wrong->list, room, "%s (%s)", types, why);
+}
+
+/* *out_good: it stays. Why not is told of each; a shape that could not be tried is no failure of the driver's. */
+static smg_status prove_shape(proving *p, smg_matrix_shape *shape, wrong_shapes *wrong, bool *out_good) {
     char name[SMG_VK_VERDICT_TEXT];
     shape_name(shape, name);
     if (!find_verdict(p->dev, name)) SMG_TRY(try_shape(p, shape, name));
     const smg_vk_verdict *verdict = find_verdict(p->dev, name);
-    *out_good = verdict->why[0] == 0 && !smg_vk_matrix_untried(&p->dev->target, shape);
-    if (verdict->why[0])
-        smg_log(p->dev->ctx, SMG_LOG_INFO, "device '%s' does without %s: %s", p->dev->target.name, name, verdict->why);
+    bool untried = smg_vk_matrix_untried(&p->dev->target, shape) != NULL;
+    *out_good = verdict->why[0] == 0 && !untried;
+    if (!verdict->why[0]) return SMG_OK;
+    smg_log(p->dev->ctx, SMG_LOG_INFO, "device '%s' does without %s: %s", p->dev->target.name, name, verdict->why);
+    if (!untried) add_wrong(wrong, name, verdict->why);
     return SMG_OK;
 }
 
 static smg_status prove_shapes(proving *p) {
     smg_target *target = &p->dev->target;
     smg_target *offered = &p->dev->offered;
+    wrong_shapes wrong = {0};
     target->matrix_count = 0;
     for (int i = 0; i < offered->matrix_count && target->subgroup_size > 1; i++) {
         bool good = false;
-        SMG_TRY(prove_shape(p, &offered->matrix[i], &good));
+        SMG_TRY(prove_shape(p, &offered->matrix[i], &wrong, &good));
         if (good) target->matrix[target->matrix_count++] = offered->matrix[i];
     }
+    if (wrong.count > 0)
+        smg_log(p->dev->ctx, SMG_LOG_WARNING, "device '%s' does without %d of its %d matrix shapes: %s", target->name,
+                wrong.count, offered->matrix_count, wrong.list);
     return SMG_OK;
 }
 
