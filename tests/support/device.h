@@ -5,6 +5,9 @@
 #include <stdbool.h>
 
 #include "smg/smg.h"
+#if SMG_VULKAN
+#include "vulkan/vulkan.h"
+#endif
 
 /* `status` (of opening a device or a model) says that there is no device, or that smg was built without
  * Vulkan. Then the reason is printed; the test fails where SMG_REQUIRE_DEVICE is set. The caller cleans up
@@ -17,5 +20,12 @@ int device_result(int failed);
  * is its compiler's, does not optimise. Forms of kernels are for tests that let it, unit.glsl* and unit.subgraphs; with
  * SMG_ALL_CASES all of them do. */
 void device_compiles_plainly(void);
+#if SMG_VULKAN
+/* The shape of f16 with sums of f32 that the device's target has, or NULL. */
+const smg_matrix_shape *device_half_shape(const smg_vk_device *dev);
+/* Once its matrices were tried: it has none, which is printed; the test fails where SMG_REQUIRE_DEVICE is set and the
+ * driver offers one, or is known to. The caller cleans up and skips. */
+bool device_lacks_halves(const smg_vk_device *dev);
+#endif
 
 #endif

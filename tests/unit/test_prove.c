@@ -204,21 +204,15 @@ static const smg_vk_verdict *verdict_of(const fixture *f, const char *what) {
     return NULL;
 }
 
-/* A shape of f16 with f32 sums, or NULL. */
 static const smg_matrix_shape *half_shape(const fixture *f) {
-    const smg_target *target = smg_vk_target(f->dev);
-    for (int i = 0; i < target->matrix_count; i++)
-        if (strcmp(target->matrix[i].a, "f16") == 0 && strcmp(target->matrix[i].c, "f32") == 0)
-            return &target->matrix[i];
-    return NULL;
+    return device_half_shape(f->dev);
 }
 
 /* Skips where the device has no such shape. */
 static void prove_all(fixture *f) {
     open_device(f);
     must(f, smg_vk_prove(f->dev, true));
-    if (half_shape(f)) return;
-    print_message("the device has no matrices of f16\n");
+    if (!device_lacks_halves(f->dev)) return;
     close_device(f);
     close_fixture(f);
     skip();
@@ -547,7 +541,7 @@ int main(void) {
         cmocka_unit_test(test_not_built), cmocka_unit_test(test_other_driver),     cmocka_unit_test(test_built),
         cmocka_unit_test(test_modules),   cmocka_unit_test(test_allocations_fail),
     };
-    return cmocka_run_group_tests_name("prove", tests, NULL, NULL);
+    return device_result(cmocka_run_group_tests_name("prove", tests, NULL, NULL));
 }
 #else
 int main(void) {
