@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,9 +24,12 @@ static void *counted(void *user, void *pointer, size_t old_size, size_t new_size
 
 /* Messages of the validation layer are warnings. */
 static void on_log(void *user, smg_log_level level, const char *line) {
+    witness *w = user;
     if (level != SMG_LOG_WARNING) return;
-    if (strstr(line, "is not installed") == NULL) ((witness *)user)->warnings++;
     print_message("log: %s\n", line);
+    if (strstr(line, "is not installed") != NULL) return;
+    w->warnings++;
+    snprintf(w->warning, sizeof w->warning, "%s", line);
 }
 
 smg_context_desc witness_desc(witness *w) {

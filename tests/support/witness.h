@@ -8,9 +8,10 @@
 
 typedef struct witness {
     size_t live_bytes;
-    int calls;    /* that asked for memory */
-    int fail_at;  /* the call that is refused, 0: none */
-    int warnings; /* printed too; a missing validation layer is none */
+    int calls;          /* that asked for memory */
+    int fail_at;        /* the call that is refused, 0: none */
+    int warnings;       /* printed too; a missing validation layer is none */
+    char warning[1024]; /* the last of them */
 } witness;
 
 /* Hooks for a context; `w` is cleared and outlives it. */
