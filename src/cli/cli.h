@@ -72,7 +72,7 @@ typedef struct cli_options {
     uint64_t given; /* bits by row of the table of options */
     bool json, check, profile, prices, interpret, unfused, no_calibrate, no_matrices, measure, padding_unread, verbose,
         prepared, report, dot, rates, nominal;
-    int64_t repeat, seed, rank, ranks, max_memory, max_fused_ops, min_gain;
+    int64_t repeat, seed, rank, ranks, max_memory, max_fused_ops, max_fused_products, min_gain;
     smg_dim dims[CLI_MAX_DIMS], max_dims[CLI_MAX_DIMS];
     int64_t dims_from[CLI_MAX_DIMS]; /* of a range, which ends at the dim's value; 0: it is no range */
     int dim_count, max_dim_count;

@@ -47,6 +47,7 @@ static const option_row rows[] = {
     {"prepared", FLAG, FIELD(prepared), 0},
     {"max-memory", COUNT, FIELD(max_memory), INT64_MAX},
     {"max-fused-ops", COUNT, FIELD(max_fused_ops), INT32_MAX},
+    {"max-fused-products", COUNT, FIELD(max_fused_products), INT32_MAX},
     {"min-gain", COUNT, FIELD(min_gain), 99},
     {"time", TEXT, FIELD(time), 0},
     {"trace", TEXT, FIELD(trace), 0},

@@ -83,6 +83,7 @@ static smg_status check_options(const cli_options *o) {
         {o->max_dim_count > 0, "max-dim"},
         {o->max_memory > 0, "max-memory"},
         {o->max_fused_ops > 0, "max-fused-ops"},
+        {o->max_fused_products > 0, "max-fused-products"},
         {o->min_gain > 0, "min-gain"},
     };
     for (size_t i = 0; i < CLI_COUNT_OF(others); i++) {

@@ -48,6 +48,7 @@ smg_model_desc cli_model_desc(const cli_options *o) {
         .goal = goal,
         .max_memory = o->max_memory,
         .max_fused_ops = (int)o->max_fused_ops,
+        .max_fused_products = (int)o->max_fused_products,
         .min_gain = (double)o->min_gain,
         .dims = o->dims,
         .dim_count = o->dim_count,

@@ -5,8 +5,8 @@
 #include "cli/cli.h"
 
 /* What a plan may be. */
-#define LIMITS "max-memory max-fused-ops min-gain "
-#define LIMITS_USAGE "        [--max-memory BYTES] [--max-fused-ops N] [--min-gain PERCENT]\n"
+#define LIMITS "max-memory max-fused-ops max-fused-products min-gain "
+#define LIMITS_USAGE "        [--max-memory BYTES] [--max-fused-ops N] [--max-fused-products N] [--min-gain PERCENT]\n"
 
 static const cli_command commands[] = {
     {"devices", cli_devices, "json verbose no-calibrate", "smg devices [--json] [--verbose [--no-calibrate]]",
@@ -43,8 +43,11 @@ static const cli_command commands[] = {
      "fitted decide the rest of the plan; --nominal takes those that were measured alone.\n"
      "--profile times every kernel, --trace writes those runs for Perfetto (ui.perfetto.dev).\n"
      "--objective memory takes the plan that needs the least memory for values between kernels, --max-memory the\n"
-     "fastest that keeps to so many bytes. --max-fused-ops and --min-gain bound what a kernel of several operations\n"
-     "is: how many it has, and what it saves of the time that they take alone."},
+     "fastest that keeps to so many bytes. --max-fused-ops, --max-fused-products and --min-gain bound what a kernel "
+     "of\n"
+     "several operations is: how many it has (40, and 6 products, where nothing is said; 100 and 24 at most), and "
+     "what\n"
+     "it saves of the time that they take alone."},
     {"compile", cli_compile,
      "o target device dim max-dim objective " LIMITS "precision no-calibrate nominal padding-unread tuning prepared",
      "smg compile MODEL -o FILE [--target NAME|FILE,NAME|FILE,.. | --device D]\n"

@@ -96,10 +96,10 @@ typedef struct smg_passes {
 typedef struct smg_compile_options {
     smg_objective objective;
     bool unfused;
-    bool no_matrices;    /* the target's products of matrices are left out */
-    bool padding_unread; /* rows outside of the ends of their mask may have any value */
-    int rank;            /* of the schedule by price; 0: the best */
-    int max_nodes;       /* as in plan.h: of a kernel */
+    bool no_matrices;            /* the target's products of matrices are left out */
+    bool padding_unread;         /* rows outside of the ends of their mask may have any value */
+    int rank;                    /* of the schedule by price; 0: the best */
+    int max_nodes, max_products; /* as in plan.h: of a kernel */
     double min_gain;
     double memory_pressure;
     int64_t max_live; /* where no other list keeps to it, but the first does, it takes the least */

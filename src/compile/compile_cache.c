@@ -50,7 +50,7 @@ static smg_status make_key(const smg_compilation *c, uint64_t seed, uint64_t *ou
     hash = smg_hash_u64(hash, o->unfused ? 1 : 0);
     hash = smg_hash_u64(hash, o->padding_unread ? 1 : 0);
     hash = smg_hash_u64(hash, (uint64_t)o->rank);
-    hash = smg_hash_u64(hash, (uint64_t)o->max_nodes);
+    hash = smg_hash_u64(smg_hash_u64(hash, (uint64_t)o->max_nodes), (uint64_t)o->max_products);
     hash = smg_hash_bytes(hash, &o->min_gain, sizeof(o->min_gain));
     hash = smg_hash_u64(hash, (uint64_t)o->max_live);
     hash = smg_hash_bytes(hash, &o->memory_pressure, sizeof(o->memory_pressure));

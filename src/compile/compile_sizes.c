@@ -38,6 +38,9 @@ static smg_status check_goal(smg_context *ctx, const smg_model_desc *desc) {
                         (long long)desc->max_memory);
     if (desc->max_fused_ops < 0)
         return smg_fail(ctx, SMG_INVALID, "smg_model_desc: max_fused_ops is %d, less than 0", desc->max_fused_ops);
+    if (desc->max_fused_products < 0)
+        return smg_fail(ctx, SMG_INVALID, "smg_model_desc: max_fused_products is %d, less than 0",
+                        desc->max_fused_products);
     if (!(desc->min_gain >= 0 && desc->min_gain < 100))
         return smg_fail(ctx, SMG_INVALID, "smg_model_desc: min_gain is %g, which is no share in percent below 100",
                         desc->min_gain);

@@ -120,7 +120,7 @@ smg_status smg_tuner_ask_unfused(smg_tuner *t, smg_model **out_model) {
     desc.unfused = true;
     desc.goal = SMG_GOAL_TIME;
     desc.max_memory = 0;
-    desc.max_fused_ops = 0;
+    desc.max_fused_ops = desc.max_fused_products = 0;
     desc.min_gain = 0;
     smg_status status = open_asked(t, desc, &parts, t->arena, &t->right, out_model);
     if (status == SMG_OK) status = check_answer(t, &t->right, &wrong);

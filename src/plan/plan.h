@@ -66,9 +66,10 @@ typedef struct smg_plan_options {
     int rank;     /* the schedule of this rank by price for every kernel; 0: the best */
     int lowered;  /* schedules of a segment that are lowered and priced; 0: SMG_PLAN_LOWERED, and rank */
     bool unfused; /* every non-view node its own kernel (the yardstick) */
-    /* Of the run list: a kernel has so many nodes at most (0: PLAN_MAX_SEGMENT), and if it has several, takes at most
-     * this share of the time less that they take as kernels of their own (0: any). */
-    int max_nodes;
+    /* Of the run list: a kernel has so many nodes and products at most (0: as many as the search goes through by
+     * itself; never more than PLAN_MAX_SEGMENT and PLAN_MAX_PRODUCTS), and if it has several nodes, takes at most this
+     * share of the time less that they take as kernels of their own (0: any). */
+    int max_nodes, max_products;
     double min_gain;
     /* Bytes of values between kernels that live at a time, at most, at the sizes that prices are for; 0: any. NO_FIT
      * where no plan keeps to it, with the least that one does; or_least: that one is taken instead. */
@@ -135,8 +136,8 @@ typedef struct smg_joint {
 typedef struct smg_breadth {
     int nodes;                                  /* in a line: segments are neighbours in it */
     int segments, possible;                     /* looked at; those that are one kernel */
-    int long_ends, product_ends, hopeless_ends; /* starts whose segments end because they have PLAN_MAX_SEGMENT nodes,
-                                                   PLAN_MAX_PRODUCTS products, or no common space any more */
+    int long_ends, product_ends, hopeless_ends; /* starts whose segments end because they have as many nodes as may be,
+                                                   as many products, or no common space any more */
 } smg_breadth;
 
 /* What was taken beside the cuts of the line. */

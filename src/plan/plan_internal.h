@@ -7,9 +7,12 @@
 #include "lower/lower.h"
 #include "plan/plan.h"
 
-#define PLAN_MAX_SEGMENT 40
-#define PLAN_MAX_PRODUCTS 6
-#define PLAN_MAX_MEMBERS 80 /* of a segment, with what its nodes compute anew */
+/* Nodes and products of a segment where nobody asks for more, or fewer; those that may be asked for. */
+#define PLAN_SEGMENT 40
+#define PLAN_PRODUCTS 6
+#define PLAN_MAX_SEGMENT 100
+#define PLAN_MAX_PRODUCTS 24
+#define PLAN_MAX_MEMBERS 160 /* of a segment, with what its nodes compute anew */
 
 /* What is known of a segment once it has been tried; shared by all segments of the same structure. */
 typedef struct segment {
@@ -126,7 +129,9 @@ double plan_cost_of(const planner *p, const segment *s);
 smg_status plan_split_sums(planner **io_p, partition *io_partition);
 
 /* plan_limits.c: what the options allow of the run list. */
-int plan_longest(const planner *p); /* nodes of a segment at most */
+int plan_longest(const planner *p);                    /* nodes of a segment at most */
+int plan_most_products(const planner *p);              /* of a segment */
+int plan_products(const planner *p, int from, int to); /* among the nodes [from, to) of the order */
 smg_status plan_limit(planner *p, partition *out);
 /* May these nodes, which are possible as one kernel, be one? Keeps account of out->least on the way. */
 bool plan_is_allowed(const planner *p, partition *out, int from, int to, const segment *s);

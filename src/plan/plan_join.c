@@ -152,16 +152,10 @@ static bool is_convex(joiner *j, const pair *c) {
     return !hangs_on(j, c->other, c->b, false);
 }
 
-static int count_products(const mover *m, span s) {
-    int products = 0;
-    for (int i = s.from; i < s.to; i++)
-        products += smg_node_class(smg_graph_node(m->p->g, m->p->order[i])) == SMG_CLASS_CONTRACT;
-    return products;
-}
-
 static bool is_within(const mover *m, const pair *c) {
     int nodes = c->one.to - c->one.from + c->other.to - c->other.from;
-    return nodes <= plan_longest(m->p) && count_products(m, c->one) + count_products(m, c->other) <= PLAN_MAX_PRODUCTS;
+    int products = plan_products(m->p, c->one.from, c->one.to) + plan_products(m->p, c->other.from, c->other.to);
+    return nodes <= plan_longest(m->p) && products <= plan_most_products(m->p);
 }
 
 /* ---- what it costs --------------------------------------------------------------------------------- */

@@ -9,9 +9,21 @@
 
 int plan_longest(const planner *p) {
     int most = p->options->max_nodes;
-    if (p->preparing) return PLAN_MAX_SEGMENT;
+    if (p->preparing || (most == 0 && !p->options->unfused)) return PLAN_SEGMENT;
     if (p->options->unfused) return 1;
-    return most > 0 && most < PLAN_MAX_SEGMENT ? most : PLAN_MAX_SEGMENT;
+    return most < PLAN_MAX_SEGMENT ? most : PLAN_MAX_SEGMENT;
+}
+
+int plan_most_products(const planner *p) {
+    int most = p->options->max_products;
+    if (p->preparing || most == 0) return PLAN_PRODUCTS;
+    return most < PLAN_MAX_PRODUCTS ? most : PLAN_MAX_PRODUCTS;
+}
+
+int plan_products(const planner *p, int from, int to) {
+    int products = 0;
+    for (int i = from; i < to; i++) products += smg_node_class(smg_graph_node(p->g, p->order[i])) == SMG_CLASS_CONTRACT;
+    return products;
 }
 
 static bool asks_for_gain(const planner *p) {
@@ -80,8 +92,11 @@ bool plan_limit_again(const planner *p, partition *out) {
 
 bool plan_tell_limit(const planner *p, const partition *of, int from, int to, const segment *s, smg_text *why) {
     int64_t live = plan_live(p, from, to);
+    int products = plan_products(p, from, to);
     if (to - from > plan_longest(p)) {
         smg_text_addf(why, "together %d operations, a kernel may have %d\n", to - from, plan_longest(p));
+    } else if (s->possible && products > plan_most_products(p)) {
+        smg_text_addf(why, "together %d products, a kernel may have %d\n", products, plan_most_products(p));
     } else if (s->possible && !gains(p, of, from, to, s) && gain(of, from, to, s) > 0) {
         smg_text_addf(why, "together %.1f %% of their time alone is saved, less than the %.1f %% asked for\n",
                       100 * gain(of, from, to, s), 100 * p->options->min_gain);

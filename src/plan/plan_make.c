@@ -49,7 +49,8 @@ void smg_plan_nominal(const smg_graph *g, int64_t *out_values) {
     }
 }
 
-#define FAVOUR 0.25 /* of its price, for what was measured to be better as one kernel */
+#define LEAST_BETWEEN 5e-9 /* seconds: less shows in no price */
+#define FAVOUR 0.25        /* of its price, for what was measured to be better as one kernel */
 
 /* The kernel behind waits for what this one has just written: two kernels with 537 MB between them take the time that
  * memory needs for these longer than each of them alone (bench/NOTES.md). */
@@ -133,7 +134,7 @@ static bool is_too_long(const walk *w, int from, int to) {
     bool longest = to - from > plan_longest(p);
     breadth->long_ends += longest;
     if (longest || (p->preparing && to > from + 1 && !reads_segment(p, from, to - 1))) return true;
-    bool most = w->products[to] - w->products[from] > PLAN_MAX_PRODUCTS;
+    bool most = w->products[to] - w->products[from] > plan_most_products(p);
     breadth->product_ends += most;
     return most;
 }
@@ -197,12 +198,21 @@ static smg_status walk_by_ends(walk *w) {
     return SMG_OK;
 }
 
+/* The numbers that decided. */
+static void tell_prices(const planner *p, const smg_joint *joint, double between, smg_text *why) {
+    smg_text_addf(why, "together %.2f us, apart %.2f us", joint->seconds * 1e6, joint->apart * 1e6);
+    if (p->options->objective == SMG_OBJECTIVE_TIME && between >= LEAST_BETWEEN)
+        smg_text_addf(why, ", what passes between them %.2f us", between * 1e6);
+    smg_text_add(why, "\n");
+}
+
 static smg_status tell_cut(planner *p, const partition *of, int from, int to, int next, smg_pstep *step,
                            smg_text *why) {
     const segment *both, *other, *mine = of->best[to].segment;
-    if (next - from > PLAN_MAX_SEGMENT || (p->options->unfused && !p->preparing)) return SMG_OK;
+    if (p->options->unfused && !p->preparing) return SMG_OK;
     if (p->preparing && !reads_segment(p, from, to)) return SMG_OK;
-    SMG_TRY(plan_segment(p, from, next, &both));
+    bool within = next - from <= PLAN_MAX_SEGMENT;
+    SMG_TRY(plan_segment(p, within ? from : to, next, &both)); /* else its length decides */
     SMG_TRY(plan_segment(p, to, next, &other));
     smg_text_addf(why, "cut before %s: ", smg_graph_describe(p->g, p->order[to]));
     if (plan_tell_limit(p, of, from, next, both, why)) return SMG_OK;
@@ -210,7 +220,7 @@ static smg_status tell_cut(planner *p, const partition *of, int from, int to, in
         smg_text_addf(why, "together impossible: %s\n", both->refused != NULL ? both->refused : "no schedule");
     } else {
         step->joint = (smg_joint){both->at, both->price.seconds, mine->price.seconds + other->price.seconds};
-        smg_text_addf(why, "together %.2f us, apart %.2f us\n", step->joint.seconds * 1e6, step->joint.apart * 1e6);
+        tell_prices(p, &step->joint, wait_behind(p, mine) + wait_behind(p, other) - wait_behind(p, both), why);
     }
     return SMG_OK;
 }
@@ -326,7 +336,7 @@ static smg_status add_run(planner *p, partition *of, smg_plan *plan) {
                 "the search for kernels of '%s' is bounded: segments from %d of %d operations on end at %d operations, "
                 "from %d on at %d products",
                 p->g->name, of->breadth.long_ends, p->count, plan_longest(p), of->breadth.product_ends,
-                PLAN_MAX_PRODUCTS);
+                plan_most_products(p));
     SMG_TRY(add_steps(p, of, plan));
     return p->options->report ? plan_report(p, of, plan) : SMG_OK;
 }

@@ -147,7 +147,7 @@ static int count_bodies(finder *f, int length) {
     f->role_count = 0;
     if (f->most < LEAST_BODIES || f->p->hash[node_of(f, 0, 0)] != f->p->hash[node_of(f, 1, 0)]) return 0;
     products = count_products(f);
-    if (products == 0 || products > PLAN_MAX_PRODUCTS) return 0;
+    if (products == 0 || products > PLAN_PRODUCTS) return 0;
     while (bodies < f->most && is_equal(f, bodies) && is_closed(f, bodies - 1)) bodies++;
     while (bodies > 1 && !is_last(f, bodies - 1)) bodies--;
     return bodies >= LEAST_BODIES ? bodies : 0;
@@ -218,7 +218,7 @@ smg_status plan_find_repeat(const planner *p, int from, smg_arena *arena, int *o
     out->count = 0;
     if (f == NULL) return SMG_MEMORY;
     *f = (finder){.p = p, .arena = arena, .from = from};
-    for (int length = 1; length <= PLAN_MAX_SEGMENT && from + LEAST_BODIES * length <= p->count; length++) {
+    for (int length = 1; length <= PLAN_SEGMENT && from + LEAST_BODIES * length <= p->count; length++) {
         int bodies = count_bodies(f, length);
         if (bodies == 0) continue;
         *out_length = length;

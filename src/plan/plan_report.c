@@ -54,9 +54,7 @@ static smg_status tell_step(const reporter *r, int at) {
 /* ---- neighbours ----------------------------------------------------------------------------------- */
 
 static bool is_within(const planner *p, int from, int to) {
-    int products = 0;
-    for (int i = from; i < to; i++) products += smg_node_class(smg_graph_node(p->g, p->order[i])) == SMG_CLASS_CONTRACT;
-    return to - from <= plan_longest(p) && products <= PLAN_MAX_PRODUCTS;
+    return to - from <= plan_longest(p) && plan_products(p, from, to) <= plan_most_products(p);
 }
 
 static smg_grouping describe(const reporter *r, int first, int last, const segment *s) {

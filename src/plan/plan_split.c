@@ -254,15 +254,14 @@ static smg_status try_run(const splitter *s, const run *r, verdict *out) {
 
 /* false: the run is not looked at. */
 static bool find_run(const splitter *s, int first, int last, bool hope, run *out) {
-    int products = 0, idle = 0, least = last - first < 2 || hope ? 1 : 2;
+    int idle = 0, least = last - first < 2 || hope ? 1 : 2;
     *out = (run){.first = first, .last = last, .from = begin_of(s, first), .to = s->of->ends[last], .hope = hope};
     for (int k = first; k <= last; k++) {
         idle += is_idle(s, k) || s->p->options->parts > 0;
         out->seconds += plan_cost_of(s->p, segment_of(s, k));
     }
-    for (int i = out->from; i < out->to; i++)
-        products += smg_node_class(smg_graph_node(s->p->g, s->p->order[i])) == SMG_CLASS_CONTRACT;
-    if (idle < least || out->to - out->from > PLAN_MAX_SEGMENT || products > PLAN_MAX_PRODUCTS) return false;
+    int products = plan_products(s->p, out->from, out->to);
+    if (idle < least || out->to - out->from > PLAN_SEGMENT || products > PLAN_PRODUCTS) return false;
     out->count = plan_members(s->p, out->from, out->to, out->member);
     return out->count > 0;
 }

@@ -73,7 +73,7 @@ def arguments():
     for phase in ("graph", "rewrite", "target"):
         refused(["explain", two, "--target", "h200", "--phase", phase, "--kernel", "0"], f"'{phase}'", "'0'")
     refused(["run", two, "--objective", "best"], "time, dispatches or memory, not 'best'")
-    for option in ("max-memory", "max-fused-ops", "min-gain"):
+    for option in ("max-memory", "max-fused-ops", "max-fused-products", "min-gain"):
         refused(["run", two, f"--{option}", "0"], f"--{option} is at least 1, '0' was given")
         refused(["explain", two, f"--{option}", "-1"], f"--{option}: '-1' is no number")
     refused(["explain", two, "--min-gain", "100"], "--min-gain is at most 99")

@@ -38,8 +38,9 @@ typedef struct outcome {
     smg_status status;
     int64_t live;
     int kernels, most_nodes;
-    double least_gain; /* of kernels of several nodes */
-    uint64_t hash;     /* of all schedules */
+    double least_gain;   /* of kernels of several nodes */
+    uint64_t hash;       /* of all schedules */
+    bool tells_products; /* some kernel ends because of its products */
 } outcome;
 
 static outcome plan(fixture *f, smg_compile_options options) {
@@ -59,6 +60,7 @@ static outcome plan(fixture *f, smg_compile_options options) {
         if (step->node_count > 1 && gain < out.least_gain) out.least_gain = gain;
         assert_true(step->live <= out.live);
         out.hash = smg_hash_u64(out.hash, step->choice.schedule);
+        out.tells_products = out.tells_products || strstr(step->because, " products, a kernel may have ") != NULL;
     }
     smg_compilation_destroy(c);
     return out;
@@ -106,6 +108,30 @@ static void operations(void **state) {
     }
 }
 
+/* Products of unequal widths, so that no equal bodies are one kernel however many there are. */
+static const char stack[] = "graph stack\ndim rows max 4096\nx = input f32[rows, 64]\n"
+                            "w0 = constant f32[48, 64] random seed=1\nw1 = constant f32[64, 48] random seed=2\n"
+                            "w2 = constant f32[56, 64] random seed=3\nw3 = constant f32[64, 56] random seed=4\n"
+                            "w4 = constant f32[40, 64] random seed=5\nw5 = constant f32[64, 40] random seed=6\n"
+                            "w6 = constant f32[32, 64] random seed=7\nw7 = constant f32[64, 32] random seed=8\n"
+                            "p0 = contract(x, w0) \"ri,oi->ro\"\np1 = contract(p0, w1) \"ri,oi->ro\"\n"
+                            "p2 = contract(p1, w2) \"ri,oi->ro\"\np3 = contract(p2, w3) \"ri,oi->ro\"\n"
+                            "p4 = contract(p3, w4) \"ri,oi->ro\"\np5 = contract(p4, w5) \"ri,oi->ro\"\n"
+                            "p6 = contract(p5, w6) \"ri,oi->ro\"\np7 = contract(p6, w7) \"ri,oi->ro\"\noutput y = p7\n";
+
+static void products(void **state) {
+    static const int least[][2] = {{1, 8}, {3, 3}, {6, 2}, {0, 2}, {8, 1}, {1000, 1}}; /* asked for; kernels */
+    fixture *f = *state;
+    assert_int_equal(smg_graph_parse(f->ctx, stack, strlen(stack), "stack", &f->graph), SMG_OK);
+    for (size_t i = 0; i < SMG_COUNT_OF(least); i++) {
+        outcome o = plan(f, (smg_compile_options){.max_products = least[i][0], .objective = SMG_OBJECTIVE_DISPATCHES});
+        assert_int_equal(o.status, SMG_OK);
+        assert_int_equal(o.kernels, least[i][1]);
+        assert_true(o.tells_products == (o.kernels > 1));
+    }
+    smg_graph_destroy(f->graph);
+}
+
 static void gains(void **state) {
     fixture *f = *state;
     for (size_t g = 0; g < SMG_COUNT_OF(graphs); g++) {
@@ -144,8 +170,11 @@ static void nonsense(void **state) {
         smg_model_desc desc;
         const char *told;
     } rows[] = {
-        {{.max_memory = -1}, "max_memory is -1"}, {{.max_fused_ops = -2}, "max_fused_ops is -2"},
-        {{.min_gain = -1}, "min_gain is -1"},     {{.min_gain = 100}, "min_gain is 100"},
+        {{.max_memory = -1}, "max_memory is -1"},
+        {{.max_fused_ops = -2}, "max_fused_ops is -2"},
+        {{.max_fused_products = -3}, "max_fused_products is -3"},
+        {{.min_gain = -1}, "min_gain is -1"},
+        {{.min_gain = 100}, "min_gain is 100"},
         {{.goal = (smg_goal)3}, "3 is no goal"},
     };
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
@@ -163,6 +192,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(budgets, setup, teardown),
         cmocka_unit_test_setup_teardown(operations, setup, teardown),
+        cmocka_unit_test_setup_teardown(products, setup, teardown),
         cmocka_unit_test_setup_teardown(gains, setup, teardown),
         cmocka_unit_test_setup_teardown(results, setup, teardown),
         cmocka_unit_test_setup_teardown(nonsense, setup, teardown),

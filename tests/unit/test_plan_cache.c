@@ -221,6 +221,7 @@ static void another_plan_has_another_key(void **state) {
                                            {.unfused = true},
                                            {.objective = SMG_OBJECTIVE_MEMORY},
                                            {.max_nodes = 3},
+                                           {.max_products = 3},
                                            {.min_gain = 0.25},
                                            {.max_live = 1 << 20},
                                            {.memory_pressure = 0.5},
