@@ -1,17 +1,19 @@
 """Measures the GPU table: smg fused and unfused, in f32 and f16, beside PyTorch, on one GPU in one run.
 
     gpu_bench.py SMG OUT [--table gpu_rows|gpu_paper] [--seconds N] [--part NAME] [--only WORDS] [--commit HASH]
-                 [--ggml PROGRAM] [--tune] [--trial]
+                 [--ggml PROGRAM] [--no-compiled] [--tune] [--trial]
 
-Run by scripts/gpu-bench.sh and scripts/paper.sh. A table is a module with ROWS, PARTS and RESULTS, as gpu_rows.py is. Every smg figure is the median of fused and unfused replays in turns, each behind a run of its
-own, by GPU timestamps after a warm-up by time (`smg bench`), every PyTorch figure the median of CUDA events after a warm-up
-by time. The result of each measured run is compared with double on sampled rows and scanned for what is not finite. While
+Run by scripts/gpu-bench.sh and scripts/paper.sh. A table is a module with ROWS, PARTS and RESULTS, as gpu_rows.py is. Every
+smg figure is the median of fused and unfused replays in turns, each behind a run of its own, by GPU timestamps after a
+warm-up by time (`smg bench`), every PyTorch figure the median of CUDA events after a warm-up by time. The result of each
+measured run, of each peer's, too, is compared with double on sampled rows and scanned for what is not finite. While
 something is measured, nvidia-smi tells the clock and the power ten times a second. OUT/results.json is written after each
 row; a row that stands there already is measured again when it is reached, so the parts of several calls come together in
-one file. --seconds: no row is begun that would end later. --tune: `smg tune` at the row's sizes first; what the plan of
+one file. --seconds: no row is begun that would end later.
+--no-compiled: without torch.compile, which takes longest. --tune: `smg tune` at the row's sizes first; what the plan of
 prices took, and how long tuning took, stand beside the row's figures. --trial: every row at sizes of at most 16, into
 OUT/trial.json, which no report takes: does everything run here? Without a CUDA device PyTorch is not measured, which the
-rows say.
+rows say; a trial compares its results all the same.
 """
 import argparse
 import importlib
@@ -33,6 +35,7 @@ GRAPHS = os.path.join(HERE, "graphs")
 WARM, SPAN, SMG_TIMEOUT, COMPILE_TIMEOUT = 0.3, 0.3, 150, 60  # seconds
 ROUNDINGS = 1.05  # of results to their type, where that is more than a row's limit
 BATCH_US, MOST_CALLS, TRIAL_SIZE = 3000, 50, 16
+NO_CUDA = "no CUDA device"
 
 
 class Watch:
@@ -87,6 +90,21 @@ def microseconds_of(torch, work):
     return round(statistics.median(times), 1)
 
 
+def first_line(failure):
+    return (str(failure) or repr(failure)).splitlines()[0][:200]
+
+
+def checked(case, precision, work):
+    """What the result of a peer's call is off by. Where that cannot be told, why: its time stands all the same."""
+    import gpu_peers
+
+    try:
+        pairs, finite = case.check(precision, work())
+        return {"error": gpu_peers.error_of(pairs), "finite": finite}
+    except Exception as failure:  # noqa: any library's
+        return {"unchecked": first_line(failure)}
+
+
 class Bench:
     def __init__(self, options):
         import torch
@@ -105,6 +123,7 @@ class Bench:
                 self.results = json.load(file)
         for row in self.results["rows"]:
             row.setdefault("commit", self.results.get("commit"))
+            row.setdefault("device", self.results.get("device"))
 
     def tried_small(self, row):
         if not self.options.trial:
@@ -126,19 +145,32 @@ class Bench:
         for known in self.results["rows"]:
             if known["name"] == name:
                 return known
-        known = {"name": name, "part": self.rows[order.index(name)]["part"], "smg": {}, "peers": {}}
+        known = {"name": name, "part": self.rows[order.index(name)]["part"], "smg": {}, "peers": {},
+                 "device": self.results.get("device")}
         self.results["rows"].append(known)
         self.results["rows"].sort(key=lambda r: order.index(r["name"]))
         return known
 
+    def add_peer(self, name, peer, told):
+        """A peer that is measured apart from its row; a row of another card gets none."""
+        known = self.result_of(name)
+        same = known["device"] == self.results["device"]
+        if same:
+            known["peers"][peer] = told
+        print(f"{time.time() - self.begin:5.0f} s  {name}: {peer} {told}"
+              f"{'' if same else ', left out: the row is of ' + str(known['device'])}", flush=True)
+
+    def is_timed(self):
+        return self.device == "cuda"
+
     # ---- the machine ----
 
     def describe(self):
+        names = {}
         found = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
                                capture_output=True, text=True, check=False) if shutil.which("nvidia-smi") else None
         if found and found.returncode == 0:
-            name, driver = found.stdout.splitlines()[0].split(", ")
-            self.results.update(device=name, driver=driver)
+            names = dict(zip(("device", "driver"), found.stdout.splitlines()[0].split(", "), strict=True))
         facts = subprocess.run([self.options.smg, "devices", "--verbose"], capture_output=True, text=True, check=False)
         target = {}
         for name in ("name", "driver", "bandwidth", "fma_rate"):
@@ -147,9 +179,9 @@ class Bench:
                 target[name] = line[1].strip() if name in ("name", "driver") else float(line[1])
         rates = re.findall(r"^matrix = \S+ f16 f16 f32 f32 ([\d.e+]+)", facts.stdout, re.M)
         target["matrix_rate"] = max((float(r) for r in rates), default=0)
-        self.results.setdefault("device", target.get("name", "?"))
-        self.results.setdefault("driver", target.get("driver", "?"))
-        self.results.update(target=target, commit=self.options.commit, pytorch=self.torch.__version__)
+        self.results.update(device=names.get("device", target.get("name", "?")), target=target,
+                            driver=names.get("driver", target.get("driver", "?")), commit=self.options.commit,
+                            pytorch=self.torch.__version__)
         if self.options.trial:
             self.results["trial"] = True
 
@@ -203,27 +235,31 @@ class Bench:
                 return function()
         except Exception as failure:  # noqa: any library's
             print(f"{what}: {failure!r}"[:300], file=sys.stderr, flush=True)
-            return {"failed": (str(failure) or repr(failure)).splitlines()[0][:200]}
+            return {"failed": first_line(failure)}
         finally:
-            if self.device == "cuda":
+            if self.is_timed():
                 self.torch.cuda.empty_cache()
 
+    def measure_peer(self, case, precision, make, context):
+        told = {"failed": NO_CUDA}
+        if not self.is_timed() and not self.options.trial:
+            return told
+        with context():
+            work, start = make(), time.time()
+            if self.is_timed():
+                told = {"us": microseconds_of(self.torch, work)}
+                told["mhz"], told["watts"] = self.watch.since(start)
+            return {**told, **checked(case, precision, work)}
+
     def measure_peers(self, case, precision, known):
-        with self.torch.no_grad():
-            for name, (make, context) in case.peers(precision).items():
-                start = time.time()
-                if self.device != "cuda":
-                    known["peers"][name] = {"failed": "no CUDA device"}
-                    continue
-                with context():
-                    us = self.tried(name, lambda: microseconds_of(self.torch, make()))
-                clock, power = self.watch.since(start)
-                known["peers"][name] = us if isinstance(us, dict) else {"us": us, "mhz": clock, "watts": power}
+        for name, (make, context) in case.peers(precision).items():
+            known["peers"][name] = self.tried(name, lambda: self.measure_peer(case, precision, make, context))
 
     def measure(self, row, case):
         known, start = self.result_of(row["name"]), time.time()
-        if known.get("commit") != self.options.commit:  # nothing of a row is another run's
-            known.update(smg={}, peers={}, commit=self.options.commit)
+        run = {"commit": self.options.commit, "device": self.results["device"]}
+        if any(known.get(what) != value for what, value in run.items()):  # nothing of a row is another run's
+            known.update(smg={}, peers={}, **run)
         for precision in row["precisions"]:
             known["smg"][precision] = self.tried(row["name"], lambda: self.measure_smg(row, case, precision))
         if hasattr(case, "attention"):
@@ -233,9 +269,9 @@ class Bench:
         known["wall_s"] = round(time.time() - start, 1)
         self.write()
         short = {p: r.get("us", r.get("failed")) for p, r in known["smg"].items()}
-        errors = {p: "%.1e" % r["error"] for p, r in known["smg"].items() if "error" in r}
-        print(f"{time.time() - self.begin:5.0f} s  {row['name']}: {short} errors {errors} peers "
-              f"{ {n: p.get('us', 'failed') for n, p in known['peers'].items()} }", flush=True)
+        errors = {p: "%.1e" % r["error"] for p, r in [*known["smg"].items(), *known["peers"].items()] if "error" in r}
+        print(f"{time.time() - self.begin:5.0f} s  {row['name']}: {short} peers "
+              f"{ {n: p.get('us', 'failed') for n, p in known['peers'].items()} } errors {errors}", flush=True)
 
     # ---- parts ----
 
@@ -253,7 +289,8 @@ class Bench:
     def failed(self, row, told):
         """A row that was reached, and could not be made."""
         known = self.result_of(row["name"])
-        known.update(smg={p: dict(told) for p in row["precisions"]}, peers={}, commit=self.options.commit)
+        known.update(smg={p: dict(told) for p in row["precisions"]}, peers={}, commit=self.options.commit,
+                     device=self.results["device"])
         self.write()
 
     def subgraphs(self, part="subgraphs"):
@@ -296,30 +333,48 @@ class Bench:
     def compiled(self):
         """torch.compile in a process of its own, which is ended when one row takes it longer than a minute."""
         pattern = re.compile(self.options.only, re.I)
-        names = [r["name"] for r in self.rows if r["compiled"] and pattern.search(r["name"])]
-        while names and self.left() > 15:
-            child = subprocess.Popen([sys.executable, os.path.join(HERE, "gpu_compiled.py"), self.work, *names],
+        rows = [r for r in self.rows if "f16" in r["precisions"] and pattern.search(r["name"])]
+        if not self.is_timed() and not self.options.trial:
+            for row in rows:
+                self.add_peer(row["name"], "compiled f16", {"failed": NO_CUDA})
+            rows = []
+        while rows and self.left() > 15:
+            with open(os.path.join(self.work, "compiled.json"), "w", encoding="utf-8") as file:
+                json.dump(rows, file)
+            child = subprocess.Popen([sys.executable, os.path.join(HERE, "gpu_compiled.py"), self.work, self.device],
                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-            names = self.read_compiled(child, names)
+            rows = self.read_compiled(child, rows)
+        if rows:
+            print(f"no time left to compile {'; '.join(r['name'] for r in rows)}", flush=True)
 
-    def read_compiled(self, child, names):
-        """Takes a line for each row; gives the rows behind the one that took too long."""
-        while names:
-            limit = time.time() + min(COMPILE_TIMEOUT + 15, self.left())  # imports come first
-            timer = threading.Timer(max(1, limit - time.time()), child.kill)
+    def read_compiled(self, child, rows):
+        """Takes a line for each row; gives the rows behind the one that took too long or ended the process, and where this
+        run's own time was over, that one, too."""
+        ended, late = False, threading.Event()
+
+        def end():
+            late.set()
+            child.kill()
+
+        while rows and not ended:
+            limit, left = COMPILE_TIMEOUT + 15, self.left()  # imports come first
+            timer = threading.Timer(max(1, min(limit, left)), end)
             timer.start()
             line = child.stdout.readline()
             timer.cancel()
-            known = self.result_of(names[0])
-            known["peers"]["compiled f16"] = json.loads(line) if line.strip() else {"failed": "more than a minute"}
-            print(f"{time.time() - self.begin:5.0f} s  {names[0]}: compiled {known['peers']['compiled f16']}", flush=True)
-            self.write()
-            names = names[1:]
-            if not line.strip():
+            ended = not line.strip()
+            if ended and late.is_set() and left < limit:
                 break
+            if ended:
+                told = {"failed": "more than a minute" if late.is_set() else f"ended its process, status {child.wait()}"}
+            else:
+                told = json.loads(line)
+            self.add_peer(rows[0]["name"], "compiled f16", told)
+            self.write()
+            rows = rows[1:]
         child.kill()
         child.wait()
-        return names
+        return rows
 
     def ggml(self):
         """A program that prints a line of JSON for each row that it has: {"name", "peer", "us", "error"}."""
@@ -334,12 +389,12 @@ class Bench:
             lines = []
             print(f"ggml-vulkan: {failure}", file=sys.stderr)
         for told in (json.loads(line) for line in lines if line.startswith("{")):
-            known = self.result_of(told["name"])
-            known["peers"][told["peer"]] = {"us": told["us"], "error": told["error"]}
+            self.add_peer(told["name"], told["peer"], {"us": told["us"], "error": told["error"]})
         self.write()
 
     def run(self):
         parts = [self.options.part] if self.options.part else self.table.PARTS
+        parts = [part for part in parts if part != "compiled" or self.options.compiled]
         try:
             self.describe()
             for part in parts:
@@ -361,9 +416,13 @@ def main():
     parser.add_argument("--only", default="", help="a regular expression; rows whose name it finds")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--ggml", default="")
+    parser.add_argument("--no-compiled", dest="compiled", action="store_false", help="no torch.compile")
     parser.add_argument("--tune", action="store_true", help="measure schedules of each row first, and take the fastest")
     parser.add_argument("--trial", action="store_true", help="small sizes, nothing for a report")
     options = parser.parse_args()
+    parts = importlib.import_module(options.table).PARTS
+    if options.part and options.part not in parts:
+        parser.error(f"{options.table} has no part {options.part}, but {', '.join(parts)}")
     os.makedirs(options.out, exist_ok=True)
     Bench(options).run()
 

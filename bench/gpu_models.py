@@ -93,7 +93,7 @@ class Model:
 
     def __init__(self, row, made, work, device):
         self.row, self.made, self.work, self.device = row, made, work, device
-        self.path, self.attention = made.folder, made.attention()
+        self.path, self.attention, self.rows = made.folder, made.attention(), None
         self.outputs = ["logits" if row["graph"] in LOGITS else "last_hidden_state"]
         batch = row["dims"]["batch"]
         generator = torch.Generator().manual_seed(2)
@@ -115,16 +115,23 @@ class Model:
         arguments = {n: a.to(dtype) if a.is_floating_point() else a for n, a in self.arguments.items()}
         if self.row["graph"] in LOGITS:
             arguments["use_cache"] = False
-        return lambda: model(**arguments)[0]
+        return lambda: (model(**arguments)[0],)
 
-    def check(self, precision):
-        """([(got, want)] of sampled rows, every element is finite)"""
-        got = gpu_peers.load(os.path.join(self.work, self.outputs[0] + ".npy"), self.device)
+    def reference(self):
+        """(index of the sampled rows, what they are in double), computed once: weights are rounded by who computes."""
+        if self.rows is None:
+            (want,) = self.call(self.made.typed(torch.float64), torch.float64)()
+            want = want.reshape(-1, want.shape[-1])
+            pick = torch.randperm(len(want), generator=torch.Generator().manual_seed(1))[:gpu_peers.SAMPLES].to(want.device)
+            self.rows = pick, want[pick]
+        return self.rows
+
+    def check(self, precision, outputs=None):
+        """As gpu_peers.Subgraph's; the reference is the same in every precision."""
+        got = outputs[0] if outputs else gpu_peers.load(os.path.join(self.work, self.outputs[0] + ".npy"), self.device)
         finite = bool(torch.isfinite(got).all())
-        want = self.call(self.made.typed(torch.float64), torch.float64)()
-        got, want = (t.reshape(-1, want.shape[-1]) for t in (got, want))
-        pick = torch.randperm(len(want), generator=torch.Generator().manual_seed(1))[:gpu_peers.SAMPLES].to(got.device)
-        return [(got[pick], want[pick])], finite
+        pick, want = self.reference()
+        return [(got.reshape(-1, want.shape[-1])[pick], want)], finite
 
     def peers(self, precision):
         dtype = torch.float16 if precision == "f16" else torch.float32
@@ -137,4 +144,4 @@ class Model:
         return self.call(self.made.typed(torch.float16), torch.float16), ()
 
     def close(self):
-        self.arguments = None
+        self.arguments = self.rows = None

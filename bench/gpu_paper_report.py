@@ -50,14 +50,15 @@ def factor(value):
     return f"{value:.2f}x"
 
 
-def line_of(results, known, columns):
+def line_of(results, known, wanted, columns):
     told, row = known["smg"].get(PRECISION, {"failed": "not measured"}), gpu_report.named(results, known)
-    times, ratios = gpu_report.peer_times(known, PRECISION, columns), speedups(results, known)
+    peers, ratios = gpu_report.fastest_peers(known, PRECISION, columns), speedups(results, known)
     if "failed" in told:
         cells = [row, f"failed: {told['failed']}", "", ""]
     else:
         cells = [row, gpu_report.kernels_of(told), gpu_report.number(told["us"]), gpu_report.number(told["unfused_us"])]
-    cells += [gpu_report.number(times[peer]) if peer in times else "" for peer, _ in columns]
+    limit = gpu_report.limit_of(known, wanted, PRECISION)
+    cells += [gpu_report.peer_cell(peers[peer], limit) if peer in peers else "" for peer, _ in columns]
     cells += [factor(ratios[what]) if what in ratios else "" for what in ("smg unfused", *(p for p, _ in columns))]
     cells += [gpu_report.verdict(told) if "us" in told else "", gpu_report.clock_of(told)]
     return "| " + " | ".join(cells) + " |"
@@ -67,7 +68,7 @@ def table(results, part):
     columns, known = PEERS[part], gpu_report.by_name(results)
     head = ["work", "kernels fused / unfused", "smg", "smg unfused", *(peer for peer, _ in columns), "over unfused",
             *(f"over {peer}" for peer, _ in columns), "error", "clock, power"]
-    return gpu_report.markdown(head, [line_of(results, known[row["name"]], columns) for row in rows_of(part)
+    return gpu_report.markdown(head, [line_of(results, known[row["name"]], row, columns) for row in rows_of(part)
                                       if row["name"] in known])
 
 
@@ -149,6 +150,7 @@ def page(results):
             lines += [f"![{part}](paper/{part}.svg)", ""]
         if part == "models":
             lines += defaults(results)
+    lines += gpu_report.not_compared(results)
     lines += listed("Where PyTorch is faster:", slower(results))
     lines += listed("In no mean, because the result is wrong or there is none:", wrong(results))
     lines += listed("Not run:", gpu_report.missing(results, gpu_paper.ROWS))

@@ -113,7 +113,7 @@ def peers(graph, tensors):
     causal = graph.endswith("causal")
 
     def work():
-        F.scaled_dot_product_attention(q, tensors["k"], tensors["v"], is_causal=causal)
+        return (F.scaled_dot_product_attention(q, tensors["k"], tensors["v"], is_causal=causal),)
 
     found["SDPA f16"] = (lambda: work, contextlib.nullcontext)
     for name in ATTENTION_BACKENDS:
@@ -123,34 +123,36 @@ def peers(graph, tensors):
     return found
 
 
-def sampled_attention(tensors, got, causal, generator):
+def attention_reference(tensors, causal, generator):
     b, h, s, d = tensors["q"].shape
-    pick = [torch.randint(0, n, (SAMPLES,), generator=generator).to(got.device) for n in (b, h, s)]
+    device = tensors["q"].device
+    pick = [torch.randint(0, n, (SAMPLES,), generator=generator).to(device) for n in (b, h, s)]
     q = tensors["q"][pick[0], pick[1], pick[2]].double().unsqueeze(1)
     want = []
     for i in range(SAMPLES):
         k, v = (tensors[n][pick[0][i], pick[1][i]].double() for n in "kv")
         scores = scaled(q[i], k)
         if causal:
-            scores = scores.masked_fill(torch.arange(s, device=got.device) > pick[2][i], float("-inf"))
+            scores = scores.masked_fill(torch.arange(s, device=device) > pick[2][i], float("-inf"))
         want.append((scores.softmax(-1) @ v).reshape(d))
-    return got[pick[0], pick[1], pick[2]], torch.stack(want)
+    return tuple(pick), torch.stack(want)
 
 
-def sampled(graph, tensors, outputs, generator):
-    """[(got, want)] of sampled rows; tensors as they are stored in the precision that was measured."""
+def reference(graph, tensors, generator):
+    """[(index of the sampled rows in an output, what they are in double)] of the outputs; tensors as they are stored in the
+    precision that is measured."""
     if graph.startswith("mha"):
-        return [sampled_attention(tensors, outputs[0], graph.endswith("causal"), generator)]
+        return [attention_reference(tensors, graph.endswith("causal"), generator)]
     if graph == "decode_attention":
-        return [(outputs[0], WORK[graph](typed(tensors, torch.float64))[0])]
+        return [(..., WORK[graph](typed(tensors, torch.float64))[0])]
     if graph == "column_sum":
-        pick = torch.randperm(outputs[0].shape[0], generator=generator)[:SAMPLES].to(outputs[0].device)
-        return [(outputs[0][pick], tensors["x"][:, pick].double().sum(0))]
-    rows = outputs[0].shape[0]
-    pick = torch.randperm(rows, generator=generator)[:SAMPLES].to(outputs[0].device)
+        pick = torch.randperm(tensors["x"].shape[1], generator=generator)[:SAMPLES].to(tensors["x"].device)
+        return [(pick, tensors["x"][:, pick].double().sum(0))]
     names = ROW_INPUTS.get(graph, ("x",))
+    rows = tensors[names[0]]
+    pick = torch.randperm(rows.shape[0], generator=generator)[:SAMPLES].to(rows.device)
     few = typed({n: t[pick] if n in names else t for n, t in tensors.items()}, torch.float64)
-    return [(got[pick], want) for got, want in zip(outputs, WORK[graph](few))]
+    return [(pick, want) for want in WORK[graph](few)]
 
 
 def error_of(pairs):
@@ -185,17 +187,24 @@ class Subgraph:
             file.write(text)
         self.outputs = re.findall(r"^output (\w+) =", text, re.M)
         self.tensors = made(text, row["dims"], device)
-        self.inputs = []
+        self.inputs, self.references = [], {}
 
     def stored(self, precision):
         return typed(self.tensors, torch.float16 if precision == "f16" else torch.float32)
 
-    def check(self, precision):
-        """([(got, want)] of sampled rows, every element is finite)"""
-        outputs = [load(os.path.join(self.work, name + ".npy"), self.device) for name in self.outputs]
+    def reference(self, precision):
+        """Computed once, for smg and every peer."""
+        if precision not in self.references:
+            generator = torch.Generator().manual_seed(1)
+            self.references[precision] = reference(self.row["graph"], self.stored(precision), generator)
+        return self.references[precision]
+
+    def check(self, precision, outputs=None):
+        """([(got, want)] of sampled rows, every element is finite) of a peer's outputs, else of the files that smg wrote"""
+        if outputs is None:
+            outputs = [load(os.path.join(self.work, name + ".npy"), self.device) for name in self.outputs]
         finite = all(bool(torch.isfinite(o).all()) for o in outputs)
-        generator = torch.Generator().manual_seed(1)
-        return sampled(self.row["graph"], self.stored(precision), outputs, generator), finite
+        return [(got[at], want) for got, (at, want) in zip(outputs, self.reference(precision), strict=True)], finite
 
     def peers(self, precision):
         return peers(self.row["graph"], self.stored(precision))
@@ -205,4 +214,4 @@ class Subgraph:
         return WORK[self.row["graph"]], (self.stored("f16"),)
 
     def close(self):
-        self.tensors = None
+        self.tensors, self.references = None, {}

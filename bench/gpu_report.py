@@ -19,22 +19,33 @@ def number(us):
     return f"{us:.1f}" if us < 1000 else f"{us:.0f}"
 
 
-def peer_times(row, precision, columns=COLUMNS):
-    """{column: microseconds}, the best where several ways were tried; attention has its best under SDPA."""
+def fastest_peers(row, precision, columns=COLUMNS):
+    """{column: what is told of the fastest}, where several ways were tried; attention has its best under SDPA."""
     found = {}
     for column, pattern in columns:
         start = pattern.format(precision)
-        times = [p["us"] for name, p in row["peers"].items() if "us" in p and (name == start or
-                                                                             name.startswith(start + " "))]
-        if times:
-            found[column] = min(times)
+        ways = [p for name, p in row["peers"].items() if "us" in p and (name == start or name.startswith(start + " "))]
+        if ways:
+            found[column] = min(ways, key=lambda p: p["us"])
     return found
 
 
-def rough(row, wanted, name):
-    """What a peer is off by, where it tells and that is more than smg's limit."""
-    error = row["peers"].get(name, {}).get("error", 0)
-    return f" ({error:.1e})" if error > (wanted["f16"] or gpu_rows.F32_LIMIT) else ""
+def peer_times(row, precision, columns=COLUMNS):
+    """{column: microseconds}"""
+    return {column: told["us"] for column, told in fastest_peers(row, precision, columns).items()}
+
+
+def limit_of(row, wanted, precision):
+    """What a result of the row may be off by: smg's limit, which knows what rounding costs, else the table's."""
+    table = gpu_rows.F32_LIMIT if precision == "f32" else wanted["f16"]
+    return row["smg"].get(precision, {}).get("limit", table)
+
+
+def peer_cell(told, limit):
+    """What a peer is off by stands with it where it tells, and that is more than the limit."""
+    if not told.get("finite", True):
+        return number(told["us"]) + " (not finite)"
+    return number(told["us"]) + (f" ({told['error']:.1e})" if told.get("error", 0) > limit else "")
 
 
 def verdict(told):
@@ -61,13 +72,13 @@ def is_right(told):
 
 
 def named(results, row):
-    """The row's name, with its commit where that is another one's."""
-    other = row.get("commit", results["commit"]) != results["commit"]
-    return row["name"] + (f" [{row['commit']}]" if other else "")
+    """The row's name, with its commit and its card where they are others than the run's."""
+    others = [row[what] for what in ("commit", "device") if row.get(what, results[what]) != results[what]]
+    return row["name"] + (f" [{', '.join(map(str, others))}]" if others else "")
 
 
 def line_of(results, row, wanted, precision):
-    told, peers = row["smg"].get(precision), peer_times(row, precision)
+    told, peers = row["smg"].get(precision), fastest_peers(row, precision)
     if told is None and not peers:
         return None
     told = told or {"failed": "not measured"}
@@ -77,8 +88,8 @@ def line_of(results, row, wanted, precision):
     else:
         cells += [kernels_of(told), number(told["us"]), number(told["unfused_us"])]
     goal = wanted["goal"] if precision == "f16" and wanted["goal"] else ""
-    cells += [number(peers[name]) + rough(row, wanted, pattern.format(precision)) if name in peers else ""
-              for name, pattern in COLUMNS] + [str(goal)]
+    limit = limit_of(row, wanted, precision)
+    cells += [peer_cell(peers[name], limit) if name in peers else "" for name, _ in COLUMNS] + [str(goal)]
     cells.append(verdict(told) if "us" in told else "")
     cells.append(clock_of(told))
     return "| " + " | ".join(cells) + " |"
@@ -109,6 +120,15 @@ def failures(results):
         for name, told in row["peers"].items():
             if "failed" in told:
                 yield f"{row['name']}, {name}: {told['failed']}"
+            elif "unchecked" in told:
+                yield f"{row['name']}, {name}: not compared with double: {told['unchecked']}"
+
+
+def not_compared(results):
+    """A line on peers that have times and nothing on what their results are off by, as in files of older runs, or none."""
+    names = {name.split(" f16")[0].split(" f32")[0] for row in results["rows"] for name, told in row["peers"].items()
+             if "us" in told and "error" not in told}
+    return [f"Timed, but not or not always compared with double: {', '.join(sorted(names))}.", ""] if names else []
 
 
 # How smg is timed, and what a result is held to.
@@ -117,19 +137,20 @@ timestamps. """
 JUDGED = """Error:
 ||result - reference|| / ||reference|| over 64 sampled rows against double, the whole result scanned for what is not finite;
 WRONG where it is above the row's limit, or above 1.05 times what rounding the reference to the result's type costs where that is
-more (16 bits hold few digits of a millionth)"""
+more (16 bits hold few digits of a millionth); in brackets where a peer's is"""
 ROWS_SAID = """Random weights and inputs. Clock and power: medians while smg ran.
-Rows with a commit in brackets are a run of that commit, peers and all.
+Rows with a commit or a card in brackets are of a run of that commit or on that card, peers and all.
 """
-HEAD = f"""Made by `scripts/gpu-bench.sh`; do not edit. {TIMED}PyTorch: CUDA events; f32 without TF32; SDPA: the fastest backend of `scaled_dot_product_attention`;
-compiled: `torch.compile` with CUDA graphs, where that takes less than a minute. ggml-vulkan: Debian's package, by the host's
-clock over many operations in one graph; f32 norms and softmax, f16 factors and f32 results elsewhere. {JUDGED}; in brackets where a peer's is. {ROWS_SAID}"""
+HEAD = f"""Made by `scripts/gpu-bench.sh`; do not edit. Measured on one {{device}}; what is wanted is of an {gpu_rows.GOALS_OF}.
+{TIMED}PyTorch: CUDA events; f32 without TF32; SDPA: the fastest backend of `scaled_dot_product_attention`;
+compiled: `torch.compile` with CUDA graphs, f16, where that takes less than a minute. ggml-vulkan: Debian's package, by the
+host's clock over many operations in one graph; f32 norms and softmax, f16 factors and f32 results elsewhere. {JUDGED}. {ROWS_SAID}"""
 
 
 def page(results):
     lines = ["# The GPU table", "",
              f"{results['device']}, driver {results['driver']}, PyTorch {results['pytorch']}, commit {results['commit']}.", "",
-             HEAD]
+             HEAD.format(device=results["device"])]
     for precision in ("f16", "f32"):
         lines += [f"## {precision}", "", *table(results, precision), ""]
         lines += [f"![{part} in {precision}](plots/{part}-{precision}.svg)" for part in ("subgraphs", "models")
@@ -138,6 +159,7 @@ def page(results):
     if "target" in results:
         lines += ["## Roofline", "", "Ceilings are the rates that smg plans with on this device.", "",
                   "![roofline](plots/roofline.svg)", ""]
+    lines += not_compared(results)
     rest = missing(results)
     if rest:
         lines += ["Not measured in this run: " + "; ".join(rest) + ".", ""]

@@ -6,6 +6,7 @@
 #   DIR/gpu-bench.sh run DIR [OPTION ...]      there: measures, writes DIR/results.json; needs a Vulkan loader, python3
 #                                              with torch and transformers, and nvidia-smi for clocks. Options:
 #                                              --seconds N (480), --part subgraphs|models|ggml|compiled, --only WORDS,
+#                                              --no-compiled (torch.compile takes longest, up to a minute a row),
 #                                              --tune (each row at its sizes first; what that took stands with it).
 #                                              Rows of several calls come together in one file
 #   scripts/gpu-bench.sh report [results.json] anywhere: bench/results.json, bench/RESULTS.md and bench/plots from it

@@ -46,20 +46,25 @@ def told(us, **changes):
 
 def test_made_up():
     rows = [
-        {"name": "GEMM 4096^3", "part": "subgraphs", "smg": {"f32": told(2900.04), "f16": told(523, error=0.5)},
-         "peers": {"eager f32": {"us": 2788.0}, "eager f16": {"us": 220.0}, "ggml f16": {"us": 701.0, "error": 2e-3},
-                   "compiled f16": {"failed": "more than a minute"}}},
+        {"name": "GEMM 4096^3", "part": "subgraphs", "smg": {"f32": told(2900.04, limit=1e-4), "f16": told(523, error=0.5)},
+         "peers": {"eager f32": {"us": 2788.0, "error": 2e-4}, "eager f16": {"us": 220.0, "error": 2e-4, "finite": True},
+                   "ggml f16": {"us": 701.0, "error": 2e-3}, "compiled f16": {"failed": "more than a minute"}}},
         {"name": "attention b8 h16 s1024 d64", "part": "subgraphs",
          "smg": {"f32": {"failed": "the device is lost"}, "f16": told(288, finite=False)},
-         "peers": {"SDPA f16": {"us": 116.0}, "SDPA f16 flash": {"us": 99.0}}},
+         "peers": {"SDPA f16": {"us": 116.0}, "SDPA f16 flash": {"us": 99.0, "error": 4e-4, "finite": True},
+                   "eager f16": {"us": 700.0, "error": float("nan"), "finite": False}, "eager f32": {"us": 900.0, "error": 2e-4},
+                   "compiled f16": {"us": 300.0, "unchecked": "out of memory"}}},
         {"name": "BERT-base b1 s128", "part": "models", "smg": {"f16": told(1057)}, "peers": {},
-         "commit": "before"},
+         "commit": "before", "device": "another GPU"},
     ]
     results = {"device": "a GPU", "driver": "1", "pytorch": "2", "commit": "abc", "rows": rows,
                "target": {"bandwidth": 4e12, "fma_rate": 6e13, "matrix_rate": 6e14}}
     page, plots = gpu_report.page(results), gpu_report.plots(results)
-    for part in ("| GEMM 4096^3 | 1 / 5 | 523.0 | 1569 | 220.0 |  |  | 701.0 (2.0e-03) | 480 | WRONG 5.0e-01 | 1980 MHz, 500 W |",
-                 "| GEMM 4096^3 | 1 / 5 | 2900 | 8700 | 2788 |", "failed: the device is lost", "| 99.0 |", "| BERT-base b1 s128 [before] |",
+    for part in ("| GEMM 4096^3 | 1 / 5 | 523.0 | 1569 | 220.0 |  |  | 701.0 (2.0e-03) | 480 | WRONG 5.0e-01 |",
+                 "| GEMM 4096^3 | 1 / 5 | 2900 | 8700 | 2788 (2.0e-04) |", "failed: the device is lost |  |  | 900.0 (2.0e-04) |",
+                 "| 700.0 (not finite) | 99.0 (4.0e-04) | 300.0 |", "| BERT-base b1 s128 [before, another GPU] |",
+                 "attention b8 h16 s1024 d64, compiled f16: not compared with double: out of memory",
+                 "not always compared with double: SDPA, compiled.", "Measured on one a GPU;",
                  "WRONG 1.0e-04, not finite", "GEMM 4096^3, compiled f16: more than a minute",
                  "Not measured in this run: GEMM + bias + GELU 4096^3;", "; BERT-base b1 s128 (f32);"):
         report.check(part in page, f"the page lacks '{part}':\n{page}")
@@ -72,7 +77,7 @@ def test_made_up():
 def test_made_up_paper():
     names = [row["name"] for row in gpu_paper.ROWS]
     report.check(len(set(names)) == len(names), f"rows of one name: {names}")
-    pair = {"default attention f16": {"us": 300.0}, "eager attention f16": {"us": 900.0}}
+    pair = {"default attention f16": {"us": 300.0, "error": 5e-4}, "eager attention f16": {"us": 900.0}}
     rows = [
         {"name": "BERT-base b1 s128", "part": "models", "smg": {"f16": told(100.0)}, "peers": pair, "attention": "sdpa"},
         {"name": "BERT-base b32 s128", "part": "models", "smg": {"f16": told(400.0)}, "peers": pair, "attention": "sdpa"},
@@ -86,7 +91,7 @@ def test_made_up_paper():
     page, plots = gpu_paper_report.page(results), gpu_paper_report.plots(results)
     models = [row["name"] for row in gpu_paper.ROWS if row["part"] != "subgraphs"]
     count = f"(2 of {len(models)} rows)"
-    for part in ("| BERT-base b1 s128 | 1 / 5 | 100.0 | 300.0 | 900.0 | 300.0 | 3.00x | 9.00x | 3.00x | 1.0e-04 |",
+    for part in ("| BERT-base b1 s128 | 1 / 5 | 100.0 | 300.0 | 900.0 | 300.0 (5.0e-04) | 3.00x | 9.00x | 3.00x | 1.0e-04 |",
                  f"| models | {len(models)} | 3.00x {count} | 4.50x {count} (wanted 4x: reached) | 1.50x {count} (wanted 2x: missed) |",
                  "| 3.54x over HuggingFace |", "| attention b32 h12 s512 d64 | 1 / 5 | 50.0 | 150.0 | 400.0 | 40.0 |",
                  "- BERT-base b32 s128: default attention by 1.33x\n", "- attention b32 h12 s512 d64: PyTorch SDPA by 1.25x\n",
