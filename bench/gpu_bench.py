@@ -1,7 +1,7 @@
 """Measures the GPU table: smg fused and unfused, in f32 and f16, beside PyTorch, on one GPU in one run.
 
     gpu_bench.py SMG OUT [--table gpu_rows|gpu_paper] [--seconds N] [--part NAME] [--only WORDS] [--commit HASH]
-                 [--ggml PROGRAM] [--no-compiled] [--tune] [--trial]
+                 [--ggml PROGRAM] [--hand FOLDER] [--no-compiled] [--tune] [--trial]
 
 Run by scripts/gpu-bench.sh and scripts/paper.sh. A table is a module with ROWS, PARTS and RESULTS, as gpu_rows.py is. Every
 smg figure is the median of fused and unfused replays in turns, each behind a run of its own, by GPU timestamps after a
@@ -9,7 +9,7 @@ warm-up by time (`smg bench`), every PyTorch figure the median of CUDA events af
 measured run, of each peer's, too, is compared with double on sampled rows and scanned for what is not finite. While
 something is measured, nvidia-smi tells the clock and the power ten times a second. OUT/results.json is written after each
 row; a row that stands there already is measured again when it is reached, so the parts of several calls come together in
-one file. --seconds: no row is begun that would end later.
+one file. --seconds: no row is begun that would end later. --hand: kernels written by hand, as gpu_hand.py takes them.
 --no-compiled: without torch.compile, which takes longest. --tune: `smg tune` at the row's sizes first; what the plan of
 prices took, and how long tuning took, stand beside the row's figures. --trial: every row at sizes of at most 16, into
 OUT/trial.json, which no report takes: does everything run here? Without a CUDA device PyTorch is not measured, which the
@@ -376,6 +376,26 @@ class Bench:
         child.wait()
         return rows
 
+    def hand(self):
+        """Kernels written by hand, a process each."""
+        import gpu_hand
+
+        if not self.options.hand:
+            return
+        pattern = re.compile(self.options.only, re.I)
+        device = self.results["target"].get("name", "?")
+        for name, peer, job, tiny in gpu_rows.BY_HAND:
+            if not pattern.search(name):
+                continue
+            if self.left() < 10:
+                print(f"no time left for {job} and those behind it", flush=True)
+                break
+            small = self.options.trial and not self.is_timed()
+            told = gpu_hand.measure(self.options.hand, tiny if small else job, self.work, device, min(60, self.left()),
+                                    self.options.trial)
+            self.add_peer(name, f"by hand {peer}", told)
+            self.write()
+
     def ggml(self):
         """A program that prints a line of JSON for each row that it has: {"name", "peer", "us", "error"}."""
         if not self.options.ggml or self.left() < 10:
@@ -412,10 +432,11 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--seconds", type=float, default=480)
     parser.add_argument("--table", choices=("gpu_rows", "gpu_paper"), default="gpu_rows")
-    parser.add_argument("--part", choices=("subgraphs", "models", "large", "compiled", "ggml"))
+    parser.add_argument("--part", choices=("subgraphs", "models", "large", "compiled", "ggml", "hand"))
     parser.add_argument("--only", default="", help="a regular expression; rows whose name it finds")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--ggml", default="")
+    parser.add_argument("--hand", default="", help="a folder that gpu-bench.sh packed with --reference")
     parser.add_argument("--no-compiled", dest="compiled", action="store_false", help="no torch.compile")
     parser.add_argument("--tune", action="store_true", help="measure schedules of each row first, and take the fastest")
     parser.add_argument("--trial", action="store_true", help="small sizes, nothing for a report")
@@ -423,6 +444,8 @@ def main():
     parts = importlib.import_module(options.table).PARTS
     if options.part and options.part not in parts:
         parser.error(f"{options.table} has no part {options.part}, but {', '.join(parts)}")
+    if options.part == "hand" and not options.hand:
+        parser.error("--part hand without a folder of --hand")
     os.makedirs(options.out, exist_ok=True)
     Bench(options).run()
 

@@ -7,8 +7,10 @@ import gpu_plot
 import gpu_rows
 
 COLORS = {"smg": "#1f6feb", "smg unfused": "#9ec2f7", "PyTorch eager": "#d4762c", "PyTorch SDPA": "#b35900",
-          "PyTorch compiled": "#e3b341", "ggml-vulkan": "#8250df"}
-COLUMNS = (("eager", "eager {}"), ("SDPA", "SDPA {}"), ("compiled", "compiled {}"), ("ggml-vulkan", "ggml {}"))
+          "PyTorch compiled": "#e3b341", "ggml-vulkan": "#8250df", "by hand": "#1a7f37"}
+COLUMNS = (("eager", "eager {}"), ("SDPA", "SDPA {}"), ("compiled", "compiled {}"), ("ggml-vulkan", "ggml {}"),
+           ("by hand", "by hand {}"))
+NOT_PYTORCH = ("ggml-vulkan", "by hand")
 
 
 def by_name(results):
@@ -144,7 +146,10 @@ Rows with a commit or a card in brackets are of a run of that commit or on that 
 HEAD = f"""Made by `scripts/gpu-bench.sh`; do not edit. Measured on one {{device}}; what is wanted is of an {gpu_rows.GOALS_OF}.
 {TIMED}PyTorch: CUDA events; f32 without TF32; SDPA: the fastest backend of `scaled_dot_product_attention`;
 compiled: `torch.compile` with CUDA graphs, f16, where that takes less than a minute. ggml-vulkan: Debian's package, by the
-host's clock over many operations in one graph; f32 norms and softmax, f16 factors and f32 results elsewhere. {JUDGED}. {ROWS_SAID}"""
+host's clock over many operations in one graph; f32 norms and softmax, f16 factors and f32 results elsewhere. By hand: the fastest
+of the kernels of a folder that was given to `pack --reference`, by that folder's runner: GPU timestamps with a barrier behind each
+dispatch, random inputs of its own, weights packed ahead in GEMM and MLP stack; GELU by tanh, layers of the MLP stack with bias,
+f32 results of the matrix-vector product. It compares with double, too, on samples of its own. {JUDGED}. {ROWS_SAID}"""
 
 
 def page(results):
@@ -177,7 +182,7 @@ def bar_rows(results, part, precision):
             continue
         peers = peer_times(row, precision)
         times = {"smg": told["us"], "smg unfused": told["unfused_us"]}
-        times.update({("PyTorch " + name if name != "ggml-vulkan" else name): us for name, us in peers.items()})
+        times.update({(name if name in NOT_PYTORCH else "PyTorch " + name): us for name, us in peers.items()})
         rows.append((row["name"], times))
     return rows
 

@@ -15,9 +15,11 @@ in PyTorch stands in gpu_peers.py and gpu_models.py.
     family    rows whose speed-ups the paper tells as one mean
 
 PARTS are measured in that order; RESULTS is the file.
+
+BY_HAND: kernels of a folder packed with --reference: (row, precision and kind, job, the kernel's job for lavapipe).
 """
 
-PARTS, RESULTS = ("subgraphs", "models", "ggml", "compiled"), "results.json"
+PARTS, RESULTS = ("subgraphs", "models", "ggml", "hand", "compiled"), "results.json"
 GOALS_OF = "NVIDIA H200"
 
 F32_LIMIT = 1e-4
@@ -74,4 +76,21 @@ ROWS = [
     model("Llama-7B shapes, 4 layers, prefill 2048", "llama", {"batch": 1, "sequence": 2048}, 3, MODELS, 15500),
     model("Llama-7B shapes, 4 layers, 1 token", "llama", {"batch": 1, "sequence": 1}, 100, MODELS),
     model("ALBERT-base b1 s128", "albert", TOKENS_128, 120, MODELS),
+]
+
+SHAPES = ("b32 h12 s512 d64", "b8 h16 s1024 d64", "b1 h32 s4096 d128")
+BY_HAND = [
+    ("GEMM 4096^3", "f16 packed", "gemm_packed_4096", "gp"),
+    ("GEMM 4096^3", "f16 staged", "gemm_4096", "gemm_s"),
+    ("GEMM 4096^3", "f32 16x8 a lane", "gemms_f32_4096", "gs_f32"),
+    ("GEMM 4096^3", "f32 8x8 a lane", "gemms_f32_4096_8x8", "gs_f32"),
+    ("GEMM + bias + GELU 4096^3", "f16", "gemm_4096_bias_gelu", "gemm_e"),
+    *[(f"attention {shape}", "f16", f"attn_{shape.replace(' ', '')}", "attn_1") for shape in SHAPES],
+    *[(f"attention {shape}", "f16 portable", f"attnp_{shape.replace(' ', '')}", "port") for shape in SHAPES],
+    *[(f"attention {shape} causal", "f16", f"attn_{shape.replace(' ', '')}_causal", "attn_c") for shape in SHAPES],
+    ("attention b8 h16 s1024 d64", "f32", "attns_f32_b8h16s1024d64", "as_f32"),
+    ("matrix-vector 4096 -> 14336, 1 row", "f16", "gemv_14336x4096_f16", "gemv_f16"),
+    *[(f"{name} 16384x4096", precision, f"rows_{name.lower()}_{precision}", tiny)
+      for name, tiny in (("softmax", "rows_s"), ("LayerNorm", "rows_l"), ("RMSNorm", "rows_r")) for precision in ("f16", "f32")],
+    ("MLP stack 8192x256, 20 layers", "f16", "mlp", "mlp_0"),
 ]

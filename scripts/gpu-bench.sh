@@ -2,10 +2,13 @@
 # Measures the GPU table on a machine with a GPU, from a build made elsewhere.
 #
 #   scripts/gpu-bench.sh pack DIR              here: release binary, its libraries, graphs and scripts, into DIR; where
-#                                              Debian's packages of ggml can be had, they and their peer program, too
+#         [--reference FOLDER]                 Debian's packages of ggml can be had, they and their peer program, too.
+#                                              FOLDER has kernels written by hand: its build.sh builds its runner and the
+#                                              kernels of its jobs_*.txt into DIR/reference, and rows are compared with
+#                                              those that bench/gpu_rows.py knows
 #   DIR/gpu-bench.sh run DIR [OPTION ...]      there: measures, writes DIR/results.json; needs a Vulkan loader, python3
 #                                              with torch and transformers, and nvidia-smi for clocks. Options:
-#                                              --seconds N (480), --part subgraphs|models|ggml|compiled, --only WORDS,
+#                                              --seconds N (480), --part subgraphs|models|ggml|hand|compiled, --only WORDS,
 #                                              --no-compiled (torch.compile takes longest, up to a minute a row),
 #                                              --tune (each row at its sizes first; what that took stands with it).
 #                                              Rows of several calls come together in one file
@@ -13,12 +16,21 @@
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 verb="${1:-}" folder="${2:-}"
-usage() { sed -n '2,13p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,15p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
 pack() {
+    local reference=""
+    if [ $# -gt 2 ]; then
+        if [ "$3" != --reference ] || [ $# -ne 4 ]; then usage; fi
+        [ -f "$4/build.sh" ] || { echo "gpu-bench: no build.sh in $4" >&2; exit 1; }
+        reference="$(cd "$4" && pwd)"
+    fi
+    mkdir -p "$folder/lib" "$folder/bench"
+    folder="$(cd "$folder" && pwd)"
+    [ "$reference" != "$folder/reference" ] || { echo "gpu-bench: $reference is where its build goes" >&2; exit 1; }
+    rm -rf "$folder/reference" # an earlier one's
     cd "$here/.."
     scripts/build.sh --target smg_cli
-    mkdir -p "$folder/lib" "$folder/bench"
     cp build/release/smg "$folder/" && strip "$folder/smg"
     # The loader and the C library belong to the machine there; what the compile side links goes along.
     ldd build/release/smg | awk '$3 ~ /^\// { print $3 }' |
@@ -28,6 +40,20 @@ pack() {
     cp scripts/gpu-bench.sh "$folder/"
     git rev-parse --short HEAD > "$folder/commit"
     pack_ggml || echo "gpu-bench: no ggml: its column stays empty" >&2
+    [ -z "$reference" ] || pack_reference "$reference"
+}
+
+# Kernels written by hand, by their own build script, which goes on where a kernel of a list fails.
+pack_reference() {
+    local job lacking=()
+    mkdir -p "$folder/reference"
+    BUILD="$folder/reference" sh "$1/build.sh"
+    cp "$1"/jobs_*.txt "$folder/reference/"
+    [ -x "$folder/reference/run" ] || { echo "gpu-bench: $1/build.sh built no runner" >&2; exit 1; }
+    while read -r job; do
+        [ -s "$folder/reference/$job.spv" ] || lacking+=("$job")
+    done < <(grep -hv '^#' "$folder"/reference/jobs_*.txt | sed -n 's/^ *\([^ |]*\) *|.*/\1/p')
+    [ ${#lacking[@]} -eq 0 ] || { echo "gpu-bench: $1/build.sh built no ${lacking[*]}" >&2; exit 1; }
 }
 
 # Debian's own packages, unpacked, and a program that uses them.
@@ -59,11 +85,13 @@ run() {
             "$work/libggml-vulkan.so"
         ggml=(--ggml "$work/peer")
     fi
-    python3 "$folder/bench/gpu_bench.py" "$folder/smg" "$folder" --commit "$(cat "$folder/commit")" "${ggml[@]}" "$@"
+    local hand=()
+    [ ! -x "$folder/reference/run" ] || hand=(--hand "$folder/reference")
+    python3 "$folder/bench/gpu_bench.py" "$folder/smg" "$folder" --commit "$(cat "$folder/commit")" "${ggml[@]}" "${hand[@]}" "$@"
 }
 
 case "$verb" in
-pack) [ -n "$folder" ] || usage; pack ;;
+pack) [ -n "$folder" ] || usage; pack "$@" ;;
 run) [ -n "$folder" ] || usage; run "$@" ;;
 report)
     cd "$here/.."

@@ -16,10 +16,12 @@ from smg_command import SOURCE, Report, folder, read, smg, write
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(SOURCE, "bench"))
+import gpu_hand
 import gpu_made
 import gpu_paper
 import gpu_paper_report
 import gpu_report
+import gpu_rows
 
 BENCH = os.path.join(SOURCE, "bench")
 report = Report()
@@ -48,7 +50,8 @@ def test_made_up():
     rows = [
         {"name": "GEMM 4096^3", "part": "subgraphs", "smg": {"f32": told(2900.04, limit=1e-4), "f16": told(523, error=0.5)},
          "peers": {"eager f32": {"us": 2788.0, "error": 2e-4}, "eager f16": {"us": 220.0, "error": 2e-4, "finite": True},
-                   "ggml f16": {"us": 701.0, "error": 2e-3}, "compiled f16": {"failed": "more than a minute"}}},
+                   "ggml f16": {"us": 701.0, "error": 2e-3}, "compiled f16": {"failed": "more than a minute"},
+                   "by hand f16 packed": {"us": 390.2, "error": 4e-4}, "by hand f16 staged": {"us": 444.4, "error": 2e-4}}},
         {"name": "attention b8 h16 s1024 d64", "part": "subgraphs",
          "smg": {"f32": {"failed": "the device is lost"}, "f16": told(288, finite=False)},
          "peers": {"SDPA f16": {"us": 116.0}, "SDPA f16 flash": {"us": 99.0, "error": 4e-4, "finite": True},
@@ -60,7 +63,7 @@ def test_made_up():
     results = {"device": "a GPU", "driver": "1", "pytorch": "2", "commit": "abc", "rows": rows,
                "target": {"bandwidth": 4e12, "fma_rate": 6e13, "matrix_rate": 6e14}}
     page, plots = gpu_report.page(results), gpu_report.plots(results)
-    for part in ("| GEMM 4096^3 | 1 / 5 | 523.0 | 1569 | 220.0 |  |  | 701.0 (2.0e-03) | 480 | WRONG 5.0e-01 |",
+    for part in ("| GEMM 4096^3 | 1 / 5 | 523.0 | 1569 | 220.0 |  |  | 701.0 (2.0e-03) | 390.2 (4.0e-04) | 480 | WRONG 5.0e-01 |",
                  "| GEMM 4096^3 | 1 / 5 | 2900 | 8700 | 2788 (2.0e-04) |", "failed: the device is lost |  |  | 900.0 (2.0e-04) |",
                  "| 700.0 (not finite) | 99.0 (4.0e-04) | 300.0 |", "| BERT-base b1 s128 [before, another GPU] |",
                  "attention b8 h16 s1024 d64, compiled f16: not compared with double: out of memory",
@@ -72,6 +75,28 @@ def test_made_up():
     for name, text in plots.items():
         xml.dom.minidom.parseString(text)
         report.check("GEMM 4096^3" in text or name == "models-f16.svg", f"{name} lacks its row")
+
+
+def test_by_hand():
+    """The lines of the folder's runner, and the rows that its jobs are."""
+    head = "a GPU, Vulkan 1.4, subgroups as required by each job\n| job | us (median) |\n|---|---|\n"
+    line = "| mlp | 56.0 | 55.1 | 383.00 TFLOP/s | 189 | 33792 | 0 | 97 | 1695 | 640 | {} |\n"
+    for output, want in ((head + line.format("8.20e-04"), {"us": 56.0, "mhz": 1695.0, "watts": 640.0, "error": 8.2e-4, "finite": True}),
+                         (head + line.format("-1.00e+00"), {"us": 56.0, "mhz": 1695.0, "watts": 640.0}),
+                         (head + "| mlp | pipeline failed: -3 |\n", {"failed": "pipeline failed: -3"}),
+                         (head + line.replace("mlp", "mlp_rolled"), {"failed": "the runner told nothing of it"}),
+                         (head.replace("a GPU", "llvmpipe") + line, {"failed": "the runner took llvmpipe, not a GPU"})):
+        got = gpu_hand.told_of(output, "mlp", "a GPU")
+        report.check(got == want, f"{output!r} is {got}, wanted {want}")
+    report.check(gpu_hand.told_of(head + line.format("-nan"), "mlp", "a GPU")["finite"] is False, "a NaN is finite")
+    work = folder("golden-bench-hand")
+    write(f"{work}/jobs_some.txt", "# a list\nmlp_rolled | a.comp | sg=32\nmlp | b.comp | sg=32\n")
+    report.check(gpu_hand.line_of(work, "mlp") == "mlp | b.comp | sg=32\n", "the job mlp is not found")
+    told = gpu_hand.measure(work, "gemm", work, "a GPU", 1, True)
+    report.check(told == {"failed": "no job gemm"}, f"a job that is in no list: {told}")
+    precisions = {row["name"]: row["precisions"] for row in gpu_rows.ROWS}
+    for name, peer, *_ in gpu_rows.BY_HAND:
+        report.check(peer.split()[0] in precisions.get(name, ()), f"by hand {peer} of {name}: no such row")
 
 
 def test_made_up_paper():
@@ -143,6 +168,7 @@ def test_numbers():
 test_stored("results.json", "RESULTS.md", "plots", gpu_report)
 test_stored("paper.json", "PAPER.md", "paper", gpu_paper_report)
 test_made_up()
+test_by_hand()
 test_made_up_paper()
 test_numbers()
 sys.exit(report.finish())
