@@ -11,7 +11,9 @@
  * Other cuts into kernels are run in turns with the plan of prices, then the best schedules of every kernel between
  * its neighbours. What is faster, and gives what the unfused plan gives, is kept in a file: by device, driver and
  * version of smg, and in it by structure and sizes, so that other models with such kernels profit. Models that are open
- * stay what they are.
+ * stay what they are. The file has all else that was measured, too: the next call of the same model and sizes goes on
+ * where this one was stopped, or failed, and measures nothing again. To measure all of it anew, name another file or
+ * remove this one.
  *
  * Ownership: the result is the caller's (smg_tuned_destroy), before its context goes. Threads, errors: as smg/model.h.
  */
@@ -46,7 +48,8 @@ typedef struct smg_tune_desc {
     /* Where the result goes: added to what the file has. NULL: the cache folder, where opens look by themselves;
      * another file is named by smg_model_desc.tuning. */
     const char *path;
-    /* Called between measurements. false: no more; what was faster in turns by then is kept. */
+    /* Called between measurements. false: no more; what was faster in turns by then is taken, and all that was measured
+     * is kept for the next call. */
     bool (*progress)(void *user, const smg_tune_progress *at);
     void *user;
 } smg_tune_desc;
@@ -83,16 +86,19 @@ typedef struct smg_tuned {
     double untuned, tuned; /* seconds of a run, medians of both in turns; 0: it did not come to that */
     double seconds;        /* that tuning took */
     int cuts, cuts_tried;  /* where kernels are together or apart that prices would not have so */
-    int failed;            /* schedules that the driver does not build, or that lose the device */
+    int failed;            /* schedules that the driver does not build; schedules and cuts that lose the device */
     int wrong;             /* schedules and cuts whose results are not those of the unfused plan: they do not count */
     bool stopped;          /* by the caller, before its end */
-    const char *path; /* where it was written; NULL: it was not, because it is no faster or nothing was found out */
+    const char *path;      /* where all that was measured was written; NULL: there was nothing */
     const smg_fitted_rates *rates; /* NULL: nobody asked for them, or it was stopped */
+    bool taken; /* plans are made by what was confirmed in turns; false: the tuned plan is no faster, or wrong, or it
+                 * did not come to that */
 } smg_tuned;
 
 /* Opens the device that the description names (or uses the one that is open) and measures at its dims. Fails as
- * smg_model_open does; DEVICE: the plan of prices itself loses the device. INVALID: less than no time or schedules;
- * there is no cache folder and no path. out_tuned may be NULL. */
+ * smg_model_open does; DEVICE: the plan of prices itself loses the device, or the device does not come back, as one of
+ * the application's (smg_model_desc.on) never does; what was measured before is written all the same. INVALID: less
+ * than no time or schedules; there is no cache folder and no path. out_tuned may be NULL. */
 SMG_API smg_status smg_model_tune(smg_context *ctx, const char *path, const smg_model_desc *model,
                                   const smg_tune_desc *tune, smg_tuned **out_tuned);
 /* The graph is borrowed for the call. */

@@ -29,6 +29,17 @@ static void add_rates(const smg_fitted_rates *f, cli_text *text) {
                       f->rates[i].after);
 }
 
+static void add_kept(const smg_tuned *tuned, cli_text *text) {
+    if (tuned->path == NULL) {
+        cli_text_add(text, "nothing is kept: nothing was measured\n");
+        return;
+    }
+    if (!tuned->taken)
+        cli_text_addf(text, "plans stay as they are: %s\n",
+                      tuned->tuned > 0 ? "the plan of prices is faster" : "nothing was confirmed in turns");
+    cli_text_addf(text, "kept in %s%s\n", tuned->path, tuned->stopped ? "; the next smg tune goes on from there" : "");
+}
+
 static void add_table(const cli_job *job, const smg_tuned *tuned, cli_text *text) {
     cli_text_addf(text, "device   %s%s%s, smg %s\n", tuned->device, tuned->driver[0] != '\0' ? ", driver " : "",
                   tuned->driver, smg_version());
@@ -52,11 +63,7 @@ static void add_table(const cli_job *job, const smg_tuned *tuned, cli_text *text
     if (tuned->wrong > 0)
         cli_text_addf(text, "%d schedules or cuts do not count: their results are not those of the unfused plan\n",
                       tuned->wrong);
-    if (tuned->path != NULL)
-        cli_text_addf(text, "kept in %s\n", tuned->path);
-    else
-        cli_text_addf(text, "nothing is kept: %s\n",
-                      tuned->tuned > 0 ? "the plan of prices is faster" : "there was no time to find anything out");
+    add_kept(tuned, text);
     if (tuned->rates != NULL) add_rates(tuned->rates, text);
 }
 
@@ -100,8 +107,8 @@ static void add_json(const cli_job *job, const smg_tuned *tuned, cli_text *text)
     cli_text_addf(text, "  \"cuts\": %d,\n  \"cuts_tried\": %d,\n  \"stopped\": %s,\n", tuned->cuts, tuned->cuts_tried,
                   tuned->stopped ? "true" : "false");
     if (tuned->rates != NULL) add_rates_json(tuned->rates, text);
-    cli_text_addf(text, "  \"failed\": %d,\n  \"wrong\": %d,\n  \"kept\": %s\n}\n", tuned->failed, tuned->wrong,
-                  tuned->path != NULL ? "true" : "false");
+    cli_text_addf(text, "  \"failed\": %d,\n  \"wrong\": %d,\n  \"kept\": %s,\n  \"taken\": %s\n}\n", tuned->failed,
+                  tuned->wrong, tuned->path != NULL ? "true" : "false", tuned->taken ? "true" : "false");
 }
 
 /* ---- on the way ------------------------------------------------------------------------------------ */

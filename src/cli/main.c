@@ -102,8 +102,8 @@ static const cli_command commands[] = {
      "what is fastest in the cache folder, or FILE: later runs of this model on this device, and others with kernels "
      "of\n"
      "the same structure and sizes, take it. What gives other results than each operation as its own kernel does not\n"
-     "count, and nothing is kept where the whole is slower than by prices. --time bounds\n"
-     "what all of it takes, about; after Ctrl-C what was found out by then is kept. --rates fits the device's rates "
+     "count, nor does anything where the whole is slower than by prices. --time bounds what all of it takes, about;\n"
+     "behind that, or Ctrl-C, the next smg tune goes on with what is left to measure. --rates fits the device's rates "
      "to\n"
      "what was measured, so that prices come nearer to it, for every later plan of the device; what it tells is how\n"
      "far prices are off before and after, also of kernels that rates were not fitted to."},

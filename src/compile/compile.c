@@ -102,6 +102,8 @@ static smg_status choose_sizes(smg_compilation *c) {
                                          .rejected_count = options->rejected_count,
                                          .measured = c->tuning.items,
                                          .measured_count = c->tuning.count,
+                                         .timings = c->tuning.timings,
+                                         .timing_count = c->tuning.timing_count,
                                          .cuts = c->tuning.cuts,
                                          .cut_count = c->tuning.cut_count,
                                          .rivals = options->passes.rivals,

@@ -78,13 +78,19 @@ smg_status smg_compile_input_port(const smg_graph *g, smg_node_id input, smg_por
 #define SMG_MOST_PLANS 6
 #define SMG_PLANS_BY_TIME 2
 
-/* Of one device: what was measured there, by ascending `at`. */
+/* Of one device: what was measured there, by ascending `at`. Plans are made by what was confirmed in turns; the rest is
+ * for reports, and for the next tuning, which does not measure it again. */
 typedef struct smg_tuning {
     smg_measured *items;
     int count;
     smg_cut *cuts;
     int cut_count;
+    smg_timing *timings; /* of one `at` by ascending schedule, SMG_MOST_TIMINGS at most */
+    int timing_count;
+    smg_cut *tried; /* cuts that were run, and whose plan was no faster: they decide nothing */
+    int tried_count;
 } smg_tuning;
+#define SMG_MOST_TIMINGS 64
 
 /* Of a run list that goes through its plan several times, each time with other schedules: 0 those that are taken, 1 the
  * first rivals, and so on (compile_tune.c). */
@@ -199,7 +205,8 @@ void smg_compile_work(const smg_compilation *c, double *out_bytes, double *out_f
  * that was named is not there, or broken. */
 smg_status smg_tuning_read(smg_context *ctx, const smg_target *target, const char *path, smg_arena *arena,
                            smg_tuning *out_tuning);
-/* Adds to what is there, and replaces what is there for the same nodes and sizes. out_path: where it lies. */
+/* Adds to what is there, and replaces what is there for the same nodes and sizes (and, of timings, schedule); of more
+ * timings than a kernel may have the fastest stay. out_path: where it lies. */
 smg_status smg_tuning_write(smg_context *ctx, const smg_target *target, const char *path, const smg_tuning *tuning,
                             smg_arena *arena, const char **out_path);
 /* The same of a file that may be there, or be broken: then there is nothing, with a log line. */
@@ -386,13 +393,8 @@ typedef struct smg_tune_options {
  * to lives in the arena. */
 smg_status smg_compile_tune(smg_context *ctx, smg_source *source, const smg_model_desc *desc,
                             const smg_tune_options *options, smg_arena *arena, smg_tuned *out_tuned);
-/* compile_tune_rates.c: what a schedule of some nodes took, as in smg_choice. */
-typedef struct smg_timing {
-    uint64_t at, schedule;
-    double seconds;
-} smg_timing;
-/* Fits the rates of the device to the schedules of the plan that were measured; nothing is kept. The options are those
- * of the passes. Where that is not refused, *out_target is the device's with these rates. */
+/* compile_tune_rates.c. Fits the rates of the device to the schedules of the plan that were measured; nothing is kept.
+ * The options are those of the passes. Where that is not refused, *out_target is the device's with these rates. */
 smg_status smg_compile_fit_rates(smg_context *ctx, const smg_graph *g, smg_vk_device *device,
                                  const smg_compile_options *options, const smg_timing *timings, int count,
                                  smg_arena *arena, smg_target *out_target, smg_fitted_rates *out_rates);

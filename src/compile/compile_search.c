@@ -99,14 +99,22 @@ static void print_schedule(const char *lines, smg_text *text) {
     }
 }
 
-static void print_tried(const smg_pstep *step, const smg_tried *t, int rank, smg_text *text) {
+/* In turns, where that is known, else in passes or alone; 0: not at all. */
+static double measured_seconds(const smg_tuning *tuning, const smg_pstep *step, const smg_tried *t) {
     const smg_measured *m = step->measured;
+    if (m != NULL && m->schedule == t->schedule) return m->seconds;
+    const smg_timing *found = smg_timing_find(tuning->timings, tuning->timing_count, step->choice.at, t->schedule);
+    return found != NULL ? found->seconds : 0;
+}
+
+static void print_tried(const smg_compilation *c, const smg_pstep *step, const smg_tried *t, int rank, smg_text *text) {
+    double measured = measured_seconds(&c->tuning, step, t);
     if (t->refused == NULL)
         smg_text_addf(text, "  %4d %10.2f %10.2f", rank, t->price.seconds * 1e6, t->guess * 1e6);
     else
         smg_text_addf(text, "  %4s %10s %10.2f", "-", "-", t->guess * 1e6);
-    if (m != NULL && m->schedule == t->schedule)
-        smg_text_addf(text, " %10.2f", m->seconds * 1e6);
+    if (measured > 0)
+        smg_text_addf(text, " %10.2f", measured * 1e6);
     else
         smg_text_addf(text, " %10s", "-");
     smg_text_addf(text, "  %016llx%s ", (unsigned long long)t->schedule,
@@ -133,7 +141,7 @@ smg_status smg_compile_print_search(smg_compilation *c, const smg_pstep *step, c
     if (status == SMG_OK) {
         print_counts(step, text);
         smg_text_addf(text, "  %4s %10s %10s %10s  schedule\n", "rank", "price us", "guess us", "measured");
-        for (int i = 0; i < s->tried.count; i++) print_tried(step, &s->tried.items[order[i]], i, text);
+        for (int i = 0; i < s->tried.count; i++) print_tried(c, step, &s->tried.items[order[i]], i, text);
     }
     smg_arena_destroy(arena);
     return status;

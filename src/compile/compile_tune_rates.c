@@ -22,7 +22,7 @@ typedef struct timings {
 /* Each is taken once, by the first kernel that it is of. */
 static void add_timed(timings *t, const smg_choice *choice, const smg_kernel *kernel, const smg_price *price,
                       const int64_t *symbols) {
-    smg_timing key = {choice->at, choice->schedule, 0};
+    smg_timing key = {.at = choice->at, .schedule = choice->schedule};
     smg_timing *found = bsearch(&key, t->items, (size_t)t->count, sizeof(key), by_schedule);
     if (found == NULL || found->seconds <= 0) return;
     t->timed[t->timed_count++] =

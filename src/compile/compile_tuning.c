@@ -1,19 +1,26 @@
 /* compile_tuning.c: what was measured of kernels on one device, as a file.
  *
- * A text: a line with the hash of all that follows, then the smg, device and driver it is of, then one line a kernel:
+ * A text: a line with the hash of all that follows, then the smg, device and driver it is of, then a line for each that
+ * was measured, in this order:
  *
- *     smg tuning 1 0123456789abcdef
+ *     smg tuning 2 0123456789abcdef
  *     smg = 0.1 89ab..
  *     device = NVIDIA H200
  *     driver = NVIDIA 570.1
  *     uuid = 00112233..
  *     kernel 0123456789abcdef 0123456789abcdef 142.1 193.4
+ *     passes 0123456789abcdef 0123456789abcdef 140.8
+ *     beaten 0123456789abcdef 123456789abcdef0 151.7
  *     apart 0123456789abcdef 812.0 740.5
+ *     tried 123456789abcdef0 740.9 740.5
  *
- * nodes at sizes, schedule, and what it and the one of the lowest price took, in microseconds; then nodes
- * that are better apart, or together, and what a run took with them together and apart. The numbers are hashes of what
- * this smg makes of a graph: a schedule is taken only where it is among those that the planner finds for the nodes, so
- * that nothing in a file can ask for one that is not legal. */
+ * "kernel" has nodes at sizes, the schedule that was confirmed in turns, and what it and the one of the lowest price
+ * took, in microseconds. "alone", "passes" and "beaten" (smg_timing_kind) have nodes, one schedule and what it took.
+ * "apart" and "together" have nodes that are better so, "tried" nodes for which the other way was no faster; each with
+ * what a run took with them together and apart. Plans are made by kernels, apart and together.
+ *
+ * The numbers are hashes of what this smg makes of a graph: a schedule is taken only where it is among those that the
+ * planner finds for the nodes, so that nothing in a file can ask for one that is not legal. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -22,8 +29,14 @@
 
 #define MOST_SECONDS 1e6 /* of a kernel that was measured */
 
-static const char magic[] = "smg tuning 1 ";
+static const char magic[] = "smg tuning 2 ";
+static const char older[] = "smg tuning 1 "; /* has kernels and cuts only */
 enum { HASH_DIGITS = 16 };
+
+static const char *const kernel_words[] = {"kernel "};
+static const char *const timing_words[] = {"alone ", "passes ", "beaten "}; /* by smg_timing_kind */
+static const char *const cut_words[] = {"apart ", "together "};             /* by smg_cut.together */
+static const char *const tried_words[] = {"tried "};
 
 /* ---- where it lies -------------------------------------------------------------------------------- */
 
@@ -66,45 +79,103 @@ static bool take_seconds(const char **at, double *out) {
     return good;
 }
 
-/* "kernel AT SCHEDULE MICROSECONDS MICROSECONDS", by ascending AT. */
+/* Does the line begin with one of the words? *out_which: with this one. */
+static bool take_word(const char **at, const char *const *words, int count, int *out_which) {
+    for (int i = 0; i < count; i++) {
+        size_t length = strlen(words[i]);
+        if (strncmp(*at, words[i], length) != 0) continue;
+        *at += length;
+        *out_which = i;
+        return true;
+    }
+    return false;
+}
+
+/* "AT SCHEDULE MICROSECONDS MICROSECONDS", by ascending AT. */
 static bool take_kernel(const char **at, const smg_measured *before, smg_measured *out) {
-    static const char word[] = "kernel ";
-    if (strncmp(*at, word, sizeof(word) - 1) != 0) return false;
-    *at += sizeof(word) - 1;
     if (!take_hash(at, &out->at) || *(*at)++ != ' ' || !take_hash(at, &out->schedule)) return false;
     if (!take_seconds(at, &out->seconds) || !take_seconds(at, &out->cheapest) || *(*at)++ != '\n') return false;
     return before == NULL || before->at < out->at;
 }
 
-/* "together AT MICROSECONDS MICROSECONDS", or "apart ..", behind all kernels, by ascending AT. */
+/* "AT SCHEDULE MICROSECONDS", by ascending AT and SCHEDULE. */
+static bool take_timing(const char **at, const smg_timing *before, smg_timing *out) {
+    if (!take_hash(at, &out->at) || *(*at)++ != ' ' || !take_hash(at, &out->schedule)) return false;
+    if (!take_seconds(at, &out->seconds) || *(*at)++ != '\n') return false;
+    return before == NULL || before->at < out->at || (before->at == out->at && before->schedule < out->schedule);
+}
+
+/* "AT MICROSECONDS MICROSECONDS", by ascending AT. */
 static bool take_cut(const char **at, const smg_cut *before, smg_cut *out) {
-    static const char *const words[] = {"apart ", "together "};
-    out->together = **at == 't';
-    const char *word = words[out->together];
-    if (strncmp(*at, word, strlen(word)) != 0) return false;
-    *at += strlen(word);
     if (!take_hash(at, &out->at) || !take_seconds(at, &out->seconds) || !take_seconds(at, &out->apart)) return false;
     return *(*at)++ == '\n' && (before == NULL || before->at < out->at);
 }
 
+typedef struct lines {
+    SMG_ARRAY(smg_measured) kernels;
+    SMG_ARRAY(smg_timing) timings;
+    SMG_ARRAY(smg_cut) cuts;
+    SMG_ARRAY(smg_cut) tried;
+} lines;
+
+/* Each takes the lines of one kind; *io_good: they are well formed. */
+static smg_status take_kernels(const char **at, smg_arena *arena, lines *io, bool *io_good) {
+    int which;
+    while (*io_good && take_word(at, kernel_words, SMG_COUNT_OF(kernel_words), &which)) {
+        smg_measured *slot = SMG_ARRAY_PUSH(arena, &io->kernels);
+        if (slot == NULL) return SMG_MEMORY;
+        *io_good = take_kernel(at, io->kernels.count > 1 ? slot - 1 : NULL, slot);
+    }
+    return SMG_OK;
+}
+
+static smg_status take_timings(const char **at, smg_arena *arena, lines *io, bool *io_good) {
+    int which;
+    while (*io_good && take_word(at, timing_words, SMG_COUNT_OF(timing_words), &which)) {
+        smg_timing *slot = SMG_ARRAY_PUSH(arena, &io->timings);
+        if (slot == NULL) return SMG_MEMORY;
+        slot->kind = (smg_timing_kind)which;
+        *io_good = take_timing(at, io->timings.count > 1 ? slot - 1 : NULL, slot);
+        bool many = io->timings.count > SMG_MOST_TIMINGS && slot[-SMG_MOST_TIMINGS].at == slot->at;
+        *io_good = *io_good && !many;
+    }
+    return SMG_OK;
+}
+
+static smg_status take_cuts(const char **at, smg_arena *arena, lines *io, bool *io_good) {
+    int which;
+    while (*io_good && take_word(at, cut_words, SMG_COUNT_OF(cut_words), &which)) {
+        smg_cut *slot = SMG_ARRAY_PUSH(arena, &io->cuts);
+        if (slot == NULL) return SMG_MEMORY;
+        slot->together = which == 1;
+        *io_good = take_cut(at, io->cuts.count > 1 ? slot - 1 : NULL, slot);
+    }
+    while (*io_good && take_word(at, tried_words, SMG_COUNT_OF(tried_words), &which)) {
+        smg_cut *slot = SMG_ARRAY_PUSH(arena, &io->tried);
+        if (slot == NULL) return SMG_MEMORY;
+        *io_good = take_cut(at, io->tried.count > 1 ? slot - 1 : NULL, slot);
+    }
+    return SMG_OK;
+}
+
 static smg_status parse_lines(smg_context *ctx, const char *path, const char *at, smg_arena *arena, smg_tuning *out) {
-    SMG_ARRAY(smg_measured) kernels = {0};
-    SMG_ARRAY(smg_cut) cuts = {0};
+    lines l = {0};
     bool good = true;
-    while (good && *at == 'k') {
-        smg_measured *slot = SMG_ARRAY_PUSH(arena, &kernels);
-        if (slot == NULL) return SMG_MEMORY;
-        good = take_kernel(&at, kernels.count > 1 ? slot - 1 : NULL, slot);
-    }
-    while (good && *at != '\0') {
-        smg_cut *slot = SMG_ARRAY_PUSH(arena, &cuts);
-        if (slot == NULL) return SMG_MEMORY;
-        good = take_cut(&at, cuts.count > 1 ? slot - 1 : NULL, slot);
-    }
-    if (!good)
+    SMG_TRY(take_kernels(&at, arena, &l, &good));
+    SMG_TRY(take_timings(&at, arena, &l, &good));
+    SMG_TRY(take_cuts(&at, arena, &l, &good));
+    int count = l.kernels.count + l.timings.count + l.cuts.count + l.tried.count;
+    if (!good || *at != '\0')
         return smg_fail(ctx, SMG_FORMAT, "%s: line %d behind the header of the tuning file is malformed", path,
-                        kernels.count + cuts.count);
-    *out = (smg_tuning){kernels.items, kernels.count, cuts.items, cuts.count};
+                        good ? count + 1 : count);
+    *out = (smg_tuning){.items = l.kernels.items,
+                        .count = l.kernels.count,
+                        .cuts = l.cuts.items,
+                        .cut_count = l.cuts.count,
+                        .timings = l.timings.items,
+                        .timing_count = l.timings.count,
+                        .tried = l.tried.items,
+                        .tried_count = l.tried.count};
     return SMG_OK;
 }
 
@@ -124,10 +195,11 @@ static smg_status parse(smg_context *ctx, const smg_target *t, const char *path,
                         size_t size, smg_arena *arena, smg_tuning *out) {
     const char *at = text + sizeof(magic) - 1;
     uint64_t hash = 0;
-    bool good = strncmp(text, magic, sizeof(magic) - 1) == 0 && take_hash(&at, &hash) && *at++ == '\n';
+    bool old = strncmp(text, older, sizeof(older) - 1) == 0;
+    bool good = (old || strncmp(text, magic, sizeof(magic) - 1) == 0) && take_hash(&at, &hash) && *at++ == '\n';
     if (!good || strlen(text) != size || hash != smg_hash_text(SMG_HASH_SEED, at))
         return smg_fail(ctx, SMG_FORMAT, "%s is no tuning file, or a damaged one", path);
-    at = past_header(ctx, t, at);
+    at = old ? NULL : past_header(ctx, t, at);
     if (at != NULL) return parse_lines(ctx, path, at, arena, out);
     SMG_TRY(smg_context_status(ctx));
     smg_log(ctx, level, "tuning file %s is of another device, driver or version of smg: ignored", path);
@@ -179,28 +251,110 @@ static int by_nodes(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-void smg_tuning_sort(smg_tuning *tuning) {
-    if (tuning->count > 0) qsort(tuning->items, (size_t)tuning->count, sizeof(*tuning->items), by_nodes);
-    if (tuning->cut_count > 0) qsort(tuning->cuts, (size_t)tuning->cut_count, sizeof(*tuning->cuts), by_nodes);
+static int by_schedule(const void *a, const void *b) {
+    const smg_timing *x = a, *y = b;
+    int order = by_nodes(&x->at, &y->at);
+    return order != 0 ? order : by_nodes(&x->schedule, &y->schedule);
 }
 
-/* What is new, and of what was there what is not measured again. */
+static int by_seconds(const void *a, const void *b) {
+    double x = ((const smg_timing *)a)->seconds, y = ((const smg_timing *)b)->seconds;
+    return (x > y) - (x < y);
+}
+
+static void sort(void *items, int count, size_t size, int (*order)(const void *, const void *)) {
+    if (count > 1) qsort(items, (size_t)count, size, order);
+}
+
+void smg_tuning_sort(smg_tuning *tuning) {
+    sort(tuning->items, tuning->count, sizeof(*tuning->items), by_nodes);
+    sort(tuning->cuts, tuning->cut_count, sizeof(*tuning->cuts), by_nodes);
+    sort(tuning->timings, tuning->timing_count, sizeof(*tuning->timings), by_schedule);
+    sort(tuning->tried, tuning->tried_count, sizeof(*tuning->tried), by_nodes);
+}
+
+/* Of `more`, what is not among the items, which are in order. */
+static int add_missing(void *items, int count, const void *more, int more_count, size_t size,
+                       int (*order)(const void *, const void *)) {
+    int all = count;
+    for (int i = 0; i < more_count; i++) {
+        const char *one = (const char *)more + (size_t)i * size;
+        if (count == 0 || bsearch(one, items, (size_t)count, size, order) == NULL)
+            memcpy((char *)items + (size_t)all++ * size, one, size);
+    }
+    return all;
+}
+
+/* What decides is more than tried. */
+static void drop_decided(smg_tuning *io) {
+    int count = 0;
+    for (int i = 0; i < io->tried_count; i++)
+        if (io->cut_count == 0 ||
+            bsearch(&io->tried[i], io->cuts, (size_t)io->cut_count, sizeof(*io->cuts), by_nodes) == NULL)
+            io->tried[count++] = io->tried[i];
+    io->tried_count = count;
+}
+
+/* Of each kernel the fastest stay. */
+static void drop_slowest(smg_tuning *io) {
+    int count = 0;
+    for (int from = 0, to; from < io->timing_count; from = to) {
+        for (to = from; to < io->timing_count && io->timings[to].at == io->timings[from].at;) to++;
+        int kept = to - from < SMG_MOST_TIMINGS ? to - from : SMG_MOST_TIMINGS;
+        sort(&io->timings[from], to - from, sizeof(*io->timings), by_seconds);
+        memmove(&io->timings[count], &io->timings[from], (size_t)kept * sizeof(*io->timings));
+        sort(&io->timings[count], kept, sizeof(*io->timings), by_schedule);
+        count += kept;
+    }
+    io->timing_count = count;
+}
+
+static void add_all(const smg_tuning *from, smg_tuning *io) {
+    io->count = add_missing(io->items, io->count, from->items, from->count, sizeof(*io->items), by_nodes);
+    io->cut_count = add_missing(io->cuts, io->cut_count, from->cuts, from->cut_count, sizeof(*io->cuts), by_nodes);
+    io->timing_count = add_missing(io->timings, io->timing_count, from->timings, from->timing_count,
+                                   sizeof(*io->timings), by_schedule);
+    io->tried_count =
+        add_missing(io->tried, io->tried_count, from->tried, from->tried_count, sizeof(*io->tried), by_nodes);
+    smg_tuning_sort(io);
+}
+
+/* What is new, and of what was there what is not measured again. There is room for one more cut of either kind. */
 static smg_status merge(const smg_tuning *before, const smg_tuning *now, smg_arena *arena, smg_tuning *out) {
-    *out = (smg_tuning){.items = SMG_ARENA_ARRAY(arena, smg_measured, (size_t)(before->count + now->count) + 1),
-                        .cuts = SMG_ARENA_ARRAY(arena, smg_cut, (size_t)(before->cut_count + now->cut_count) + 1)};
-    if (out->items == NULL || out->cuts == NULL) return SMG_MEMORY;
-    for (int i = 0; i < now->count; i++) out->items[out->count++] = now->items[i];
-    for (int i = 0; i < now->cut_count; i++) out->cuts[out->cut_count++] = now->cuts[i];
-    smg_tuning_sort(out);
-    int items = out->count, cuts = out->cut_count;
-    for (int i = 0; i < before->count; i++)
-        if (bsearch(&before->items[i].at, out->items, (size_t)items, sizeof(*out->items), by_nodes) == NULL)
-            out->items[out->count++] = before->items[i];
-    for (int i = 0; i < before->cut_count; i++)
-        if (bsearch(&before->cuts[i].at, out->cuts, (size_t)cuts, sizeof(*out->cuts), by_nodes) == NULL)
-            out->cuts[out->cut_count++] = before->cuts[i];
-    smg_tuning_sort(out);
+    size_t items = (size_t)before->count + (size_t)now->count;
+    size_t cuts = (size_t)before->cut_count + (size_t)now->cut_count;
+    size_t timings = (size_t)before->timing_count + (size_t)now->timing_count;
+    size_t tried = (size_t)before->tried_count + (size_t)now->tried_count;
+    *out = (smg_tuning){.items = SMG_ARENA_ARRAY(arena, smg_measured, items + 1),
+                        .cuts = SMG_ARENA_ARRAY(arena, smg_cut, cuts + 1),
+                        .timings = SMG_ARENA_ARRAY(arena, smg_timing, timings + 1),
+                        .tried = SMG_ARENA_ARRAY(arena, smg_cut, tried + 1)};
+    if (out->items == NULL || out->cuts == NULL || out->timings == NULL || out->tried == NULL) return SMG_MEMORY;
+    add_all(now, out);
+    add_all(before, out);
+    drop_decided(out);
+    drop_slowest(out);
     return SMG_OK;
+}
+
+static void add_cut(const char *word, const smg_cut *c, smg_text *text) {
+    smg_text_addf(text, "%s%016llx %.3f %.3f\n", word, (unsigned long long)c->at, c->seconds * 1e6, c->apart * 1e6);
+}
+
+static void add_lines(const smg_tuning *tuning, smg_text *text) {
+    for (int i = 0; i < tuning->count; i++) {
+        const smg_measured *m = &tuning->items[i];
+        smg_text_addf(text, "%s%016llx %016llx %.3f %.3f\n", kernel_words[0], (unsigned long long)m->at,
+                      (unsigned long long)m->schedule, m->seconds * 1e6, m->cheapest * 1e6);
+    }
+    for (int i = 0; i < tuning->timing_count; i++) {
+        const smg_timing *m = &tuning->timings[i];
+        smg_text_addf(text, "%s%016llx %016llx %.3f\n", timing_words[m->kind], (unsigned long long)m->at,
+                      (unsigned long long)m->schedule, m->seconds * 1e6);
+    }
+    for (int i = 0; i < tuning->cut_count; i++)
+        add_cut(cut_words[tuning->cuts[i].together ? 1 : 0], &tuning->cuts[i], text);
+    for (int i = 0; i < tuning->tried_count; i++) add_cut(tried_words[0], &tuning->tried[i], text);
 }
 
 static smg_status write_text(smg_context *ctx, const smg_target *t, const char *path, const smg_tuning *tuning) {
@@ -208,16 +362,7 @@ static smg_status write_text(smg_context *ctx, const smg_target *t, const char *
     smg_text_init(&body, ctx);
     smg_text_init(&whole, ctx);
     add_header(t, &body);
-    for (int i = 0; i < tuning->count; i++) {
-        const smg_measured *m = &tuning->items[i];
-        smg_text_addf(&body, "kernel %016llx %016llx %.3f %.3f\n", (unsigned long long)m->at,
-                      (unsigned long long)m->schedule, m->seconds * 1e6, m->cheapest * 1e6);
-    }
-    for (int i = 0; i < tuning->cut_count; i++) {
-        const smg_cut *c = &tuning->cuts[i];
-        smg_text_addf(&body, "%s %016llx %.3f %.3f\n", c->together ? "together" : "apart", (unsigned long long)c->at,
-                      c->seconds * 1e6, c->apart * 1e6);
-    }
+    add_lines(tuning, &body);
     smg_text_addf(&whole, "%s%016llx\n", magic, (unsigned long long)smg_hash_text(SMG_HASH_SEED, smg_text_cstr(&body)));
     smg_text_add(&whole, smg_text_cstr(&body));
     smg_status status = smg_text_status(&body) == SMG_OK ? smg_text_status(&whole) : SMG_MEMORY;

@@ -47,6 +47,20 @@ typedef struct smg_measured {
     double seconds, cheapest; /* what it took, and what the one of the lowest price took */
 } smg_measured;
 
+/* Where a schedule ran while it was measured. */
+typedef enum smg_timing_kind {
+    SMG_TIMING_ALONE,  /* in the unfused plan, of whose steps it is one */
+    SMG_TIMING_PASSES, /* between the neighbours that it has in the plan */
+    SMG_TIMING_BEATEN  /* there, and in turns with the one of the lowest price, which was no slower */
+} smg_timing_kind;
+
+/* What one schedule of some nodes at some sizes took. No plan depends on it. */
+typedef struct smg_timing {
+    uint64_t at, schedule; /* as in smg_choice */
+    double seconds;
+    smg_timing_kind kind;
+} smg_timing;
+
 /* Some nodes at some sizes, as one kernel or cut: what a run of the whole took either way. */
 typedef struct smg_cut {
     uint64_t at;   /* as in smg_choice */
@@ -95,6 +109,9 @@ typedef struct smg_plan_options {
      * theirs. Prices decide what is cut. Not where a rank is asked for, or the yardstick. */
     const smg_measured *measured;
     int measured_count;
+    /* For the report: by ascending `at` and schedule. */
+    const smg_timing *timings;
+    int timing_count;
     /* Nodes that are one kernel or not because that was measured, in any order; for SMG_OBJECTIVE_TIME. */
     const smg_cut *cuts;
     int cut_count;
@@ -102,6 +119,8 @@ typedef struct smg_plan_options {
     bool report; /* what steps save, and what neighbours would be as one kernel: smg_pstep.apart, smg_plan.groupings */
     bool search; /* how schedules of the run list were found: smg_pstep.search */
 } smg_plan_options;
+/* Of timings in that order; NULL: it was not measured. */
+const smg_timing *smg_timing_find(const smg_timing *timings, int count, uint64_t at, uint64_t schedule);
 
 typedef struct smg_price {
     double seconds;

@@ -17,6 +17,29 @@ static int begin_of(const partition *of, int kernel) {
     return kernel > 0 ? of->ends[kernel - 1] : 0;
 }
 
+const smg_timing *smg_timing_find(const smg_timing *timings, int count, uint64_t at, uint64_t schedule) {
+    int low = 0, high = count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        const smg_timing *m = &timings[middle];
+        if (m->at == at && m->schedule == schedule) return m;
+        if (m->at < at || (m->at == at && m->schedule < schedule))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* Seconds of the schedule that the segment has; 0: it was not measured. */
+static double measured_of(const planner *p, const segment *s) {
+    const smg_plan_options *o = p->options;
+    if (s->measured != NULL) return s->measured->seconds;
+    const smg_timing *found =
+        smg_timing_find(o->timings, o->timing_count, s->at, smg_schedule_hash(s->at, &s->schedule));
+    return found != NULL ? found->seconds : 0;
+}
+
 static smg_status tell_apart(planner *p, int from, int to, smg_apart *out) {
     bool known = true;
     for (int i = from; i < to; i++) {
@@ -26,8 +49,9 @@ static smg_status tell_apart(planner *p, int from, int to, smg_apart *out) {
         out->seconds += s->price.seconds;
         out->bytes += s->price.bytes;
         if (live > out->live) out->live = live;
-        known = known && s->measured != NULL;
-        if (known) out->measured += s->measured->seconds;
+        double measured = measured_of(p, s);
+        known = known && measured > 0;
+        out->measured += measured;
     }
     if (!known) out->measured = 0;
     return SMG_OK;

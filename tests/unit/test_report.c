@@ -175,7 +175,16 @@ static void measured(void **state) {
     load(f, "tests/graphs/linear_residual_layernorm.smg", (smg_compile_options){0});
     const smg_choice *choice = &f->c->plan->steps.items[0].choice;
     smg_measured one = {choice->at, choice->schedule, 20e-6, 30e-6};
-    const smg_tuning tuning = {.items = &one, .count = 1};
+    const smg_tuning confirmed = {.items = &one, .count = 1};
+    smg_compilation_destroy(f->c);
+    compile(f, (smg_compile_options){.measured = &confirmed, .search = true});
+    const smg_search *s = f->c->plan->steps.items[0].search;
+    int other = 0;
+    while (s->tried.items[other].schedule == one.schedule) other++;
+    smg_timing passes[] = {{one.at, one.schedule, 21e-6, SMG_TIMING_PASSES},
+                           {one.at, s->tried.items[other].schedule, 22.25e-6, SMG_TIMING_BEATEN}};
+    smg_tuning tuning = {.items = &one, .count = 1, .timings = passes, .timing_count = 2};
+    smg_tuning_sort(&tuning);
     smg_compilation_destroy(f->c);
     compile(f, (smg_compile_options){.measured = &tuning, .report = true, .search = true});
     const smg_price *price = &f->c->plan->steps.items[0].price;
@@ -190,6 +199,10 @@ static void measured(void **state) {
     assert_int_equal(smg_compile_explain(f->c, &(smg_explain_options){.phase = "search"}, &f->text), SMG_OK);
     char line[64];
     snprintf(line, sizeof(line), "      20.00  %016llx taken", (unsigned long long)one.schedule);
+    assert_non_null(strstr(smg_text_cstr(&f->text), line)); /* what it took in turns */
+    assert_true(f->c->plan->steps.items[0].choice.schedule == one.schedule);
+    const smg_timing *beaten = passes[0].kind == SMG_TIMING_BEATEN ? &passes[0] : &passes[1];
+    snprintf(line, sizeof(line), "      22.25  %016llx ", (unsigned long long)beaten->schedule);
     assert_non_null(strstr(smg_text_cstr(&f->text), line));
 }
 

@@ -72,10 +72,23 @@ static const smg_measured rows[] = {{3, 10, 2e-6, 4e-6}, {UINT64_MAX, 11, 1.25e-
 
 static const smg_cut cuts[] = {{9, true, 1e-4, 2e-4}, {10, false, 2e-4, 1e-4}};
 
+static const smg_timing timings[] = {
+    {3, 10, 2e-6, SMG_TIMING_PASSES}, {3, 11, 3e-6, SMG_TIMING_BEATEN}, {4, 1, 5e-6, SMG_TIMING_ALONE}};
+
+static const smg_cut tried[] = {{7, false, 1e-4, 2e-4}};
+
 static const char *write_rows(fixture *f, const smg_target *target, const char *path) {
     smg_measured items[2] = {rows[0], rows[1]};
-    smg_cut both[2] = {cuts[0], cuts[1]};
-    const smg_tuning tuning = {items, 2, both, 2};
+    smg_cut both[2] = {cuts[0], cuts[1]}, one[1] = {tried[0]};
+    smg_timing times[3] = {timings[0], timings[1], timings[2]};
+    const smg_tuning tuning = {.items = items,
+                               .count = 2,
+                               .cuts = both,
+                               .cut_count = 2,
+                               .timings = times,
+                               .timing_count = 3,
+                               .tried = one,
+                               .tried_count = 1};
     const char *out = NULL;
     assert_int_equal(smg_tuning_write(f->ctx, target, path, &tuning, f->arena, &out), SMG_OK);
     return out;
@@ -106,16 +119,56 @@ static void test_round_trip(void **state) {
         assert_float_equal(back.cuts[i].seconds, cuts[i].seconds, 1e-9);
         assert_float_equal(back.cuts[i].apart, cuts[i].apart, 1e-9);
     }
+    assert_int_equal(back.timing_count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_true(back.timings[i].at == timings[i].at && back.timings[i].schedule == timings[i].schedule);
+        assert_int_equal(back.timings[i].kind, timings[i].kind);
+        assert_float_equal(back.timings[i].seconds, timings[i].seconds, 1e-9);
+    }
+    assert_true(back.tried_count == 1 && back.tried[0].at == tried[0].at);
+    assert_float_equal(back.tried[0].apart, tried[0].apart, 1e-9);
     smg_measured again = {3, 12, 1e-6, 4e-6};
-    smg_cut other = {10, true, 1e-4, 3e-4};
-    const smg_tuning more = {&again, 1, &other, 1};
+    smg_cut other = {10, true, 1e-4, 3e-4}, now_decided = {7, true, 1e-4, 3e-4};
+    smg_cut both[2] = {other, now_decided};
+    smg_timing anew[2] = {{4, 1, 6e-6, SMG_TIMING_PASSES}, {3, 12, 1e-6, SMG_TIMING_PASSES}};
+    const smg_tuning more = {
+        .items = &again, .count = 1, .cuts = both, .cut_count = 2, .timings = anew, .timing_count = 2};
     assert_int_equal(smg_tuning_write(f->ctx, &target, NULL, &more, f->arena, &path), SMG_OK);
     assert_int_equal(read_rows(f, &target, path, &back), SMG_OK);
+    assert_int_equal(back.timing_count, 4);
+    assert_true(back.timings[2].schedule == 12 && back.timings[3].kind == SMG_TIMING_PASSES);
+    assert_int_equal(back.tried_count, 0);
     assert_int_equal(back.count, 2);
     assert_true(back.items[0].schedule == 12 && back.items[1].schedule == 11);
-    assert_true(back.cut_count == 2 && back.cuts[0].at == 9 && back.cuts[1].at == 10 && back.cuts[1].together);
+    assert_int_equal(back.cut_count, 3);
+    assert_true(back.cuts[0].at == 7 && back.cuts[1].at == 9 && back.cuts[2].at == 10 && back.cuts[2].together);
     assert_int_equal(read_rows(f, &target, "", &back), SMG_OK);
     assert_int_equal(back.count, 0);
+}
+
+/* Of more schedules than a kernel may have the fastest stay, and other kernels keep theirs. */
+static void test_most_timings(void **state) {
+    fixture *f = *state;
+    smg_target target = device_target(f);
+    smg_tuning back;
+    const char *path = NULL;
+    enum { MANY = SMG_MOST_TIMINGS + 3 };
+    smg_timing all[MANY];
+    for (int run = 0; run < 2; run++) {
+        for (int i = 0; i < MANY; i++)
+            all[i] = (smg_timing){5, (uint64_t)(run * 1000 + i), (MANY - i + run * 10) * 1e-6, SMG_TIMING_PASSES};
+        all[0].at = 4;
+        const smg_tuning tuning = {.timings = all, .timing_count = MANY};
+        assert_int_equal(smg_tuning_write(f->ctx, &target, NULL, &tuning, f->arena, &path), SMG_OK);
+        assert_int_equal(read_rows(f, &target, path, &back), SMG_OK);
+        assert_int_equal(back.timing_count, SMG_MOST_TIMINGS + 1 + run);
+    }
+    int of_first = 0;
+    for (int i = 0; i < back.timing_count; i++) {
+        assert_true(back.timings[i].at == 4 || back.timings[i].seconds < (SMG_MOST_TIMINGS / 2 + 6) * 1e-6);
+        of_first += back.timings[i].schedule < 1000;
+    }
+    assert_in_range(of_first, SMG_MOST_TIMINGS / 2 + 1, SMG_MOST_TIMINGS / 2 + 7);
 }
 
 static void test_another_device(void **state) {
@@ -143,11 +196,11 @@ static smg_status read_bytes(fixture *f, const smg_target *target, const char *t
     return read_rows(f, target, path, &back);
 }
 
-/* A body of this one's with a hash that is right. */
+/* A body of this one's with a hash that is right; kernels, and more in the lines behind. */
 static smg_status read_body(fixture *f, const smg_target *target, const char *whole, const char *kernels) {
     const char *start = strchr(whole, '\n') + 1, *lines = strstr(start, "kernel");
     const char *body = smg_arena_format(f->arena, "%.*s%s", (int)(lines - start), start, kernels);
-    const char *text = smg_arena_format(f->arena, "smg tuning 1 %016llx\n%s",
+    const char *text = smg_arena_format(f->arena, "smg tuning 2 %016llx\n%s",
                                         (unsigned long long)smg_hash_text(SMG_HASH_SEED, body), body);
     return read_bytes(f, target, text, strlen(text));
 }
@@ -166,13 +219,29 @@ static void test_another_version(void **state) {
     const char *digit = strchr(line, '\n') - 1;
     const char *other =
         smg_arena_format(f->arena, "%.*s%c%s", (int)(digit - body), body, *digit == '0' ? '1' : '0', digit + 1);
-    const char *whole = smg_arena_format(f->arena, "smg tuning 1 %016llx\n%s",
+    const char *whole = smg_arena_format(f->arena, "smg tuning 2 %016llx\n%s",
                                          (unsigned long long)smg_hash_text(SMG_HASH_SEED, other), other);
     assert_int_equal(smg_file_write_atomic(f->ctx, path, whole, strlen(whole)), SMG_OK);
     assert_int_equal(read_rows(f, &target, path, &back), SMG_OK);
     assert_int_equal(back.count, 0);
     assert_int_equal(f->ignored, 1);
     smg_free(f->ctx, text, size + 1);
+}
+
+/* As an smg before timings wrote it: whole, it is another version's; damaged, it is that. */
+static void test_older_format(void **state) {
+    static const char body[] = "smg = 0.1.0 0123456789abcdef\ndevice = any\ndriver = any\nuuid = 00\n"
+                               "kernel 0000000000000003 000000000000000a 2.000 4.000\n";
+    fixture *f = *state;
+    smg_target target = device_target(f);
+    const unsigned long long hash = smg_hash_text(SMG_HASH_SEED, body);
+    const char *text = smg_arena_format(f->arena, "smg tuning 1 %016llx\n%s", hash, body);
+    assert_int_equal(read_bytes(f, &target, text, strlen(text)), SMG_OK);
+    assert_int_equal(f->ignored, 1);
+    assert_int_equal(read_bytes(f, &target, text, strlen(text) - 1), SMG_FORMAT);
+    text = smg_arena_format(f->arena, "smg tuning 3 %016llx\n%s", hash, body);
+    assert_int_equal(read_bytes(f, &target, text, strlen(text)), SMG_FORMAT);
+    assert_int_equal(f->ignored, 1);
 }
 
 static void test_broken(void **state) {
@@ -206,9 +275,30 @@ static void test_broken(void **state) {
         "apart 0000000000000003 2.0 4.0\nkernel 0000000000000003 000000000000000a 2.0 4.0\n",
         "kernel 0000000000000003 000000000000000a 2.0 4.0\nkernel 0000000000000003 000000000000000a 2.0 4.0\n",
         "\n",
+        "passes 0000000000000003 000000000000000a\n",
+        "passes 0000000000000003 000000000000000a 2.0 4.0\n",
+        "passes 0000000000000003 000000000000000a -2.0\n",
+        "passes 0000000000000003 000000000000000a inf\n",
+        "passes 0000000000000003 000000000000000a 2.0",
+        "passed 0000000000000003 000000000000000a 2.0\n",
+        "beaten 0000000000000003 00000000000000a 2.0\n",
+        "alone 0000000000000003 000000000000000a 2.0\npasses 0000000000000003 000000000000000a 2.0\n",
+        "passes 0000000000000003 000000000000000b 2.0\npasses 0000000000000003 000000000000000a 2.0\n",
+        "passes 0000000000000004 000000000000000a 2.0\npasses 0000000000000003 000000000000000b 2.0\n",
+        "passes 0000000000000003 000000000000000a 2.0\nkernel 0000000000000003 000000000000000a 2.0 4.0\n",
+        "apart 0000000000000003 2.0 4.0\npasses 0000000000000003 000000000000000a 2.0\n",
+        "tried 0000000000000003 2.0\n",
+        "tried 0000000000000003 2.0 4.0\ntried 0000000000000003 2.0 4.0\n",
+        "tried 0000000000000003 2.0 4.0\napart 0000000000000004 2.0 4.0\n",
     };
     for (size_t i = 0; i < SMG_COUNT_OF(kernels); i++)
         assert_int_equal(read_body(f, &target, text, kernels[i]), SMG_FORMAT);
+    const char *many = "";
+    for (int i = 0; i <= SMG_MOST_TIMINGS; i++) {
+        assert_int_equal(read_body(f, &target, text, many), SMG_OK);
+        many = smg_arena_format(f->arena, "%spasses 0000000000000003 %016x 2.0\n", many, (unsigned)i);
+    }
+    assert_int_equal(read_body(f, &target, text, many), SMG_FORMAT);
     assert_int_equal(read_body(f, &target, text, "kernel 0000000000000003 000000000000000a 2.0 4.0\n"), SMG_OK);
     assert_int_equal(read_body(f, &target, text, ""), SMG_OK);
     assert_int_not_equal(read_rows(f, &target, path_of(f, "none.tuning"), &back), SMG_OK);
@@ -368,26 +458,29 @@ static smg_target open_tuned(fixture *f, smg_source *source, const char *tuning,
     return target;
 }
 
-/* Operations are measured as kernels of their own, too. Where an earlier run knows the fastest of several schedules of
- * one, that stays. */
+/* Operations are measured as kernels of their own, too, once. A schedule that is none of the kernel's is no start: another
+ * one is confirmed in its place. */
 static void check_apart(fixture *f, smg_source *source, const smg_target *target, const smg_model_desc *desc,
                         smg_tune_options options) {
     smg_tuning before, after;
     smg_tuned tuned;
-    int kept = 0;
+    int kept = 0, alone = 0;
     options.path = path_of(f, "apart.tuning");
     if (smg_compile_tune(f->ctx, source, desc, &options, f->arena, &tuned) != SMG_OK)
         fail_msg("%s", smg_context_error(f->ctx));
-    if (tuned.path == NULL) return; /* nothing is kept where a busy machine made it slower */
+    assert_non_null(tuned.path);
     assert_int_equal(smg_tuning_read(f->ctx, target, options.path, f->arena, &before), SMG_OK);
-    assert_true(before.count > tuned.kernel_count);
+    for (int i = 0; i < before.timing_count; i++) alone += before.timings[i].kind == SMG_TIMING_ALONE;
+    assert_true(alone > 0);
+    assert_int_equal(before.count, tuned.taken ? tuned.kernel_count : 0); /* not where a busy machine made it slower */
     for (int i = 0; i < before.count; i++) before.items[i].schedule = 7;
     assert_int_equal(smg_tuning_write(f->ctx, target, options.path, &before, f->arena, &options.path), SMG_OK);
     if (smg_compile_tune(f->ctx, source, desc, &options, f->arena, &tuned) != SMG_OK)
         fail_msg("%s", smg_context_error(f->ctx));
     assert_int_equal(smg_tuning_read(f->ctx, target, options.path, f->arena, &after), SMG_OK);
     for (int i = 0; i < after.count; i++) kept += after.items[i].schedule == 7;
-    assert_true(kept > 0 && after.count >= before.count);
+    assert_int_equal(kept, tuned.taken ? 0 : before.count);
+    assert_int_equal(after.timing_count, before.timing_count);
 }
 
 static void test_device(void **state) {
@@ -416,8 +509,9 @@ static void test_device(void **state) {
     assert_true(tuned.tuned > 0 && tuned.untuned > 0);
     const smg_target target =
         open_tuned(f, &source, "", &input, 0); /* nothing was kept where a busy machine made it slower */
-    open_tuned(f, &source, NULL, &input, tuned.path != NULL ? -1 : 0);
-    if (tuned.path != NULL) open_tuned(f, &source, tuned.path, &input, -1);
+    assert_non_null(tuned.path);
+    open_tuned(f, &source, NULL, &input, tuned.taken ? -1 : 0);
+    open_tuned(f, &source, tuned.path, &input, tuned.taken ? -1 : 0);
     check_apart(f, &source, &target, &desc, options);
     smg_graph_destroy(source.graph);
 }
@@ -426,6 +520,7 @@ static void test_device(void **state) {
 
 typedef struct watched {
     int calls, last; /* phases do not go back */
+    int schedules;   /* calls in their phase */
     bool order;
     const char *end; /* the phase in which it is stopped; NULL: in none */
 } watched;
@@ -437,8 +532,38 @@ static bool watch(void *user, const smg_tune_progress *at) {
     while (phase < 4 && strcmp(phases[phase], at->phase) != 0) phase++;
     w->order = w->order && phase < 4 && phase >= w->last && at->seconds >= 0;
     w->last = phase;
+    w->schedules += phase == 1;
     w->calls++;
     return w->end == NULL || strcmp(w->end, at->phase) != 0;
+}
+
+static int count_lines(fixture *f, const char *path, const char *word) {
+    char *text = NULL;
+    size_t size = 0;
+    int count = 0;
+    assert_int_equal(smg_file_read(f->ctx, path, &text, &size), SMG_OK);
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++) count++;
+    smg_free(f->ctx, text, size + 1);
+    return count;
+}
+
+/* Tuning of the file once more: what was measured before it was stopped in `w` is not measured again, and has effect
+ * only once it is confirmed. */
+static void check_continued(fixture *f, smg_graph *g, const smg_model_desc *model_desc, smg_tune_desc desc,
+                            const smg_tuned *tuned) {
+    int passes = count_lines(f, desc.path, "\npasses ") + count_lines(f, desc.path, "\nbeaten "), schedules = 0;
+    watched again = {.order = true};
+    smg_tuned *next = NULL;
+    for (int i = 0; i < tuned->kernel_count; i++) schedules += tuned->kernels[i].tried;
+    assert_true(schedules > 0);
+    assert_int_equal(passes, schedules);
+    desc.user = &again;
+    assert_int_equal(smg_model_tune_graph(f->ctx, g, model_desc, &desc, &next), SMG_OK);
+    assert_true(again.order && !next->stopped);
+    if (next->cuts == 0) assert_int_equal(again.schedules, 0);
+    assert_true(next->kernel_count >= tuned->kernel_count);
+    assert_int_equal(count_lines(f, desc.path, "\nkernel "), next->taken ? next->kernel_count : 0);
+    smg_tuned_destroy(next);
 }
 
 static void test_public(void **state) {
@@ -451,7 +576,7 @@ static void test_public(void **state) {
         watched w = {.order = true, .end = ends[i]};
         const char *path = path_of(f, smg_arena_format(f->arena, "%zu.tuning", i));
         const smg_tune_desc desc = {
-            .seconds = i == 0 ? 1 : 3, .schedules = 6, .path = path, .progress = watch, .user = &w};
+            .seconds = i == 0 ? 1 : 3, .schedules = i == 2 ? 4 : 6, .path = path, .progress = watch, .user = &w};
         smg_tuned *tuned = NULL;
         smg_status status = smg_model_tune_graph(f->ctx, g, &model_desc, &desc, &tuned);
         if (i == 0 && device_missing(f->ctx, status)) {
@@ -463,15 +588,14 @@ static void test_public(void **state) {
         assert_true(w.calls > 0 && w.order && tuned->device[0] != '\0');
         if (reached) assert_true(tuned->stopped && tuned->tuned == 0);
         if (ends[i] == NULL) assert_true(!tuned->stopped && tuned->kernel_count > 0);
-        if (i == 1) assert_true(tuned->kernel_count == 0 && tuned->path == NULL); /* nothing was found out */
-        if (i == 4 && tuned->stopped) { /* what was confirmed in turns by then is kept */
-            char *text = NULL;
-            size_t size = 0;
-            assert_int_equal(smg_file_read(f->ctx, path, &text, &size), SMG_OK);
-            assert_non_null(strstr(text, "\nkernel "));
-            smg_free(f->ctx, text, size + 1);
-        }
-        assert_true(smg_file_exists(path) == (tuned->path != NULL));
+        assert_non_null(tuned->path);
+        assert_true(smg_file_exists(path));
+        if (i == 1) assert_true(tuned->kernel_count == 0 && !tuned->taken); /* no kernel was measured */
+        if (i == 1) assert_true(count_lines(f, path, "\nalone ") > 0);
+        if (i == 2) assert_true(tuned->kernel_count > 0 && count_lines(f, path, "\nkernel ") == 0);
+        if (i == 2) check_continued(f, g, &model_desc, desc, tuned);
+        /* What was confirmed in turns by then is taken. */
+        if (i == 4 && tuned->stopped) assert_true(tuned->taken && count_lines(f, path, "\nkernel ") > 0);
         smg_tuned_destroy(tuned);
     }
     smg_tuned_destroy(NULL);
@@ -496,8 +620,10 @@ static void test_public(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_most_timings, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_device, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_version, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_older_format, setup, teardown),
         cmocka_unit_test_setup_teardown(test_broken, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plan_takes_what_was_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_models_take_it, setup, teardown),

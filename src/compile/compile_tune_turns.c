@@ -1,0 +1,102 @@
+/* compile_tune_turns.c: what all parts of tuning measure with: the time there is, the device, which may be lost, and
+ * two plans in turns. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "compile/compile_tuner.h"
+
+#if SMG_VULKAN
+
+#define WARM 0.1 /* seconds before anything is measured */
+#define MOST_ROUNDS 400
+#define LONG 8.0     /* times as many seconds as were asked for, at most */
+#define MOST_LOST 64 /* times that the device is: then it is none to tune on */
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double smg_tuner_median(double *seconds, int count) {
+    qsort(seconds, (size_t)count, sizeof(*seconds), by_size);
+    return count > 0 ? seconds[count / 2] : HUGE_VAL;
+}
+
+bool smg_tuner_is_over(smg_tuner *t, const char *phase, double share) {
+    const smg_tune_options *o = t->options;
+    const smg_tune_progress at = {phase, smg_clock_seconds() - t->start, t->untuned, t->best};
+    if (o->progress != NULL && !t->stopped) t->stopped = !o->progress(o->progress_user, &at);
+    return t->stopped || (o->limit > 0 && at.seconds > share * o->limit);
+}
+
+void smg_tuner_close_device(smg_tuner *t) {
+    if (t->desc->on == NULL) smg_vk_close(t->device);
+    t->device = NULL;
+}
+
+smg_status smg_tuner_open_device(smg_tuner *t) {
+    t->device = t->desc->on;
+    if (t->device == NULL) SMG_TRY(smg_vk_open(t->ctx, t->desc->device, 0, &t->device));
+    if (t->options->opened != NULL) t->options->opened(t->options->user, t->device);
+    return smg_compile_know_device(t->device, t->desc);
+}
+
+smg_status smg_tuner_recover(smg_tuner *t, smg_status status, const char *what) {
+    if (status != SMG_DEVICE || t->desc->on != NULL || ++t->lost > MOST_LOST) return status;
+    smg_log(t->ctx, SMG_LOG_WARNING, "%s: %s", what, smg_context_error(t->ctx));
+    smg_context_clear_error(t->ctx);
+    smg_tuner_close_device(t);
+    return smg_tuner_open_device(t);
+}
+
+smg_status smg_tuner_warm_up(smg_program *program) {
+    double start = smg_clock_seconds();
+    while (smg_clock_seconds() - start < WARM) SMG_TRY(smg_program_run(program));
+    return SMG_OK;
+}
+
+bool smg_tuner_is_enough(double seconds, double asked, int rounds) {
+    if (rounds >= MOST_ROUNDS) return true;
+    return seconds >= asked && rounds >= (seconds >= LONG * asked ? SMG_TUNE_FEWEST : SMG_TUNE_ROUNDS);
+}
+
+smg_status smg_tuner_run_twice(smg_program *program) {
+    SMG_TRY(smg_program_run(program));
+    return smg_program_run(program);
+}
+
+smg_status smg_tuner_profile(smg_tuner *t, smg_tune_turns *both, bool on) {
+    for (int i = 0; i < 2; i++) {
+        SMG_TRY(smg_program_set_profile(smg_model_program(both->models[i]), on));
+        SMG_TRY(smg_model_run(both->models[i], t->options->inputs, t->options->input_count, NULL, 0));
+        SMG_TRY(smg_tuner_warm_up(smg_model_program(both->models[i])));
+    }
+    return SMG_OK;
+}
+
+smg_status smg_tuner_time_runs(smg_tuner *t, smg_tune_turns *both, const char *phase, double asked) {
+    double *seconds[2];
+    int rounds = 0;
+    SMG_TRY(smg_tuner_profile(t, both, false));
+    for (int i = 0; i < 2; i++) {
+        seconds[i] = SMG_ARENA_ARRAY(t->arena, double, MOST_ROUNDS + 1);
+        if (seconds[i] == NULL) return SMG_MEMORY;
+    }
+    double start = smg_clock_seconds();
+    while (!smg_tuner_is_enough(smg_clock_seconds() - start, asked, rounds)) {
+        for (int i = 0; i < 2; i++) {
+            SMG_TRY(smg_tuner_run_twice(smg_model_program(both->models[i])));
+            seconds[i][rounds] = smg_model_seconds(both->models[i]);
+        }
+        rounds++;
+        if (smg_tuner_is_over(t, phase, 1) && (t->stopped || rounds >= SMG_TUNE_FEWEST)) break;
+    }
+    if (t->stopped) return SMG_OK;
+    for (int i = 0; i < 2; i++) {
+        both->median[i] = smg_tuner_median(seconds[i], rounds);
+        both->least[i] = seconds[i][0]; /* in order now */
+    }
+    return SMG_OK;
+}
+
+#endif
