@@ -139,10 +139,15 @@ static bool is_too_long(const walk *w, int from, int to) {
     return most;
 }
 
-/* Seconds from which on a segment makes no difference: a way that is known is as cheap. */
+/* The cost from which on a segment makes no difference: a way that is known is as cheap. */
 static double of_use(const walk *w, int from, int to) {
     const plan_choice *best = w->out->best;
     return w->bounded && best[to].segment != NULL ? best[to].cost - best[from].cost : HUGE_VAL;
+}
+
+/* What no segment costs less than. */
+static double least_cost(const planner *p) {
+    return p->options->objective == SMG_OBJECTIVE_DISPATCHES ? 1 : p->target->dispatch_cost;
 }
 
 /* One that is not possible alone. */
@@ -160,8 +165,10 @@ static smg_status visit(walk *w, int from, int to) {
     plan_choice *best = out->best;
     const segment *s;
     w->ended[from] = is_too_long(w, from, to);
-    if (w->ended[from]) return SMG_OK;
-    SMG_TRY(plan_segment_within(p, from, to, of_use(w, from, to), &s));
+    double use = of_use(w, from, to);
+    bool in_seconds = p->options->objective == SMG_OBJECTIVE_TIME;
+    if (w->ended[from] || (to > from + 1 && use < least_cost(p))) return SMG_OK;
+    SMG_TRY(plan_segment_within(p, from, to, in_seconds ? use : HUGE_VAL, &s));
     out->breadth.segments++;
     out->breadth.possible += s->possible;
     if (!s->possible) {
@@ -186,13 +193,16 @@ static smg_status walk_by_starts(walk *w) {
     return SMG_OK;
 }
 
-/* Up to each end, short ones first: of long ones most are dearer than what there is then. */
+/* Up to each end: a node alone, which is a way at least, then from long to short: where a long one is cheap, those that
+ * begin inside of it have no kernel's time left. */
 static smg_status walk_by_ends(walk *w) {
     planner *p = w->p;
     for (int to = 1; to <= p->count && !p->again; to++) {
         smg_progress(p->ctx, "plan", (size_t)to - 1, (size_t)p->count, "");
         SMG_TRY(extend_repeated(p, to - 1, w->out)); /* the ways up to there are all known */
-        for (int from = to - 1; from >= 0 && from >= to - plan_longest(p) - 1 && !p->again; from--)
+        int first = to - plan_longest(p) - 1;
+        if (!p->again) SMG_TRY(visit(w, to - 1, to));
+        for (int from = first > 0 ? first : 0; from < to - 1 && !p->again; from++)
             if (!w->ended[from]) SMG_TRY(visit(w, from, to));
     }
     return SMG_OK;
@@ -262,7 +272,7 @@ static smg_status add_step(planner *p, smg_plan *plan, const partition *of, int 
 static bool is_bounded(const planner *p) {
     const smg_plan_options *o = p->options;
     bool limits = o->min_gain > 0 || o->max_live > 0 || o->memory_pressure > 0;
-    return o->objective == SMG_OBJECTIVE_TIME && o->cut_count == 0 && !limits && !o->report && !o->search;
+    return o->objective != SMG_OBJECTIVE_MEMORY && o->cut_count == 0 && !limits && !o->report && !o->search;
 }
 
 /* The cheapest way up to each place. */
