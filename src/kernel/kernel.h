@@ -195,7 +195,8 @@ typedef enum smg_instr_kind {
     SMG_I_LOOP,   /* for steps of axes[0]: ... up to the matching END. With a `range` for those that meet it: there may
                        be none */
     SMG_I_END,
-    SMG_I_BARRIER /* what lanes of its scope have written to shared memory before is seen by them after */
+    SMG_I_BARRIER /* what lanes of its scope have written to shared memory before is seen by them after; buffers are not
+                     put in order */
 } smg_instr_kind;
 
 /* Neighbours that are one access of memory: `width` elements along `axis`; width 0: each element is one. */
@@ -607,8 +608,8 @@ smg_status smg_kernel_parse(smg_arena *arena, smg_sizes *sizes, const char *text
 /* INTERNAL with the instruction's number and the rule when the program is wrong: tile and axis indices,
  * expression leaves readable where they are used (a register leaf's axes within the instruction's), WHOLE axes
  * with tile >= upper bound of extent, LOOP nesting, no loop on a grid axis, uninitialised tiles, no hazard in shared
- * memory (loops wrap around), STORE covering its axes once, layouts that cover their tiles, register tiles readable
- * where they are read, kinds of expressions, lanes a power of two. */
+ * memory (loops wrap around), STORE covering its axes once, each element of a written buffer one lane's, layouts that
+ * cover their tiles, register tiles readable where they are read, kinds of expressions, lanes a power of two. */
 smg_status smg_kernel_verify(smg_context *ctx, const smg_kernel *k);
 
 /* Runs every workgroup on the CPU (threads over workgroups), arithmetic in double, or rounding every tile element to
@@ -619,7 +620,8 @@ smg_status smg_kernel_interpret(smg_context *ctx, const smg_kernel *k, const int
 /* The same by lane: every register of every lane, shared memory with who touched each word, all lanes together from one
  * instruction to the next. INTERNAL, with instruction, lanes and tile, where a lane reads a register that does not hold
  * its element, what nobody has written, or in shared memory what another lane wrote without a barrier between; where it
- * writes over what another read or wrote so; and where lanes that hold the same element differ after an instruction.
+ * writes over what another read or wrote so; where it stores an element of a buffer that another lane, of any
+ * workgroup, stores or loads; and where lanes that hold the same element differ after an instruction.
  * Sums of partial products may differ until their JOIN. Indices, kinds and loops must be those of a program that
  * smg_kernel_verify accepts; layouts and barriers need not be. Several times slower. */
 smg_status smg_kernel_interpret_lanes(smg_context *ctx, const smg_kernel *k, const int64_t *symbols,

@@ -240,7 +240,8 @@ static smg_status interpret(kernel_machine *m) {
     SMG_TRY(m->mode->prepare(m));
     SMG_TRY(make_workers(m));
     smg_parallel_for(m->workers, 1, run_workers, m);
-    return report(m);
+    SMG_TRY(report(m));
+    return m->mode->finish ? m->mode->finish(m) : SMG_OK;
 }
 
 smg_status kernel_interpret_as(smg_context *ctx, const smg_kernel *k, const int64_t *symbols, smg_karray *buffers,

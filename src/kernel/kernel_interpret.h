@@ -101,6 +101,10 @@ typedef struct kernel_mode {
     /* Elements of a tile at the block's coordinates; false after a fault. */
     bool (*read_tile)(const struct kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n,
                       double *out);
+    /* The block's n valid elements of a buffer that the kernel writes have been loaded; NULL: nobody minds. */
+    void (*loaded)(const struct kernel_machine *m, const kernel_worker *w, int buffer, int n);
+    /* All workgroups have run, and none has a fault; NULL. */
+    smg_status (*finish)(const struct kernel_machine *m);
 } kernel_mode;
 
 typedef struct kernel_machine {

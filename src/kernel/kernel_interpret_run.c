@@ -285,4 +285,4 @@ static bool read_tile(const kernel_machine *m, kernel_worker *w, int tile, const
     return true;
 }
 
-const kernel_mode kernel_once = {prepare, make_worker, begin, run_instr, read_tile};
+const kernel_mode kernel_once = {prepare, make_worker, begin, run_instr, read_tile, NULL, NULL};

@@ -231,7 +231,9 @@ static bool step_load(const kernel_machine *m, kernel_worker *w, const kernel_st
                       double *out) {
     const double *index = step->arg[0] >= 0 ? &w->slots[(size_t)step->arg[0] * KERNEL_BLOCK] : NULL;
     if (!kernel_block_address(m, w, step->index, s, index, n)) return false;
-    const double *data = m->buffers[m->views[step->index].buffer].data;
+    int buffer = m->views[step->index].buffer;
+    const double *data = m->buffers[buffer].data;
+    if (m->mode->loaded && m->k->buffers.items[buffer].written) m->mode->loaded(m, w, buffer, n);
     for (int i = 0; i < n; i++) out[i] = w->valid[i] ? data[w->address[i]] : 0.0;
     return true;
 }

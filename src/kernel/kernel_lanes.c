@@ -202,6 +202,7 @@ static smg_status prepare(kernel_machine *m) {
     if (!plan->places || !plan->beside || !plan->products || !plan->walks || !plan->first_word || !plan->home)
         return SMG_MEMORY;
     place_words(m);
+    SMG_TRY(kernel_lanes_make_buffers(m));
     for (int i = 0; i < k->layouts.count; i++) SMG_TRY(make_places(m, &k->layouts.items[i], 0, &plan->places[i]));
     for (int t = 0; t < k->tiles.count; t++) {
         int layout = k->tiles.items[t].layout;
@@ -254,7 +255,8 @@ static smg_status make_worker(kernel_machine *m, kernel_worker *w) {
     return SMG_OK;
 }
 
-static const kernel_mode by_lane = {prepare, make_worker, kernel_lanes_begin, kernel_lanes_run, kernel_lanes_read};
+static const kernel_mode by_lane = {prepare,           make_worker,         kernel_lanes_begin, kernel_lanes_run,
+                                    kernel_lanes_read, kernel_lanes_loaded, kernel_lanes_finish};
 
 smg_status smg_kernel_interpret_lanes(smg_context *ctx, const smg_kernel *k, const int64_t *symbols,
                                       smg_karray *buffers, bool single) {

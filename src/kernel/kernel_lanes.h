@@ -5,6 +5,8 @@
 
 #include "kernel/kernel_interpret.h"
 
+#include <stdatomic.h>
+
 /* A layout as tables: what a register's number and a lane's (in the workgroup) add to a coordinate. Its axes are the
  * kernel's, or the one of a walk by all invocations. */
 typedef struct lanes_places {
@@ -40,6 +42,17 @@ typedef struct lanes_product {
     int *left_from, *right_from;
 } lanes_product;
 
+/* Of an element of a buffer: who did something to it, of all lanes of the grid the first one, turned over, and the last
+ * one; 0: nobody. Threads write it. */
+typedef struct lanes_touched {
+    atomic_ullong first, last;
+} lanes_touched;
+
+typedef struct lanes_buffer {
+    lanes_touched *written; /* by element; NULL: the kernel does not write it */
+    lanes_touched *loaded;  /* NULL: nor loads it */
+} lanes_buffer;
+
 typedef struct kernel_lanes_plan {
     lanes_places *places;    /* by layout */
     lanes_beside *beside;    /* by layout of the tile * layouts + layout of the instruction; those that are asked for */
@@ -47,6 +60,7 @@ typedef struct kernel_lanes_plan {
     lanes_places *walks;     /* by instruction: STAGE, FETCH, PUT */
     int64_t *first_word;     /* by tile: SHARED */
     int *home;               /* by tile: whose memory it is on */
+    lanes_buffer *buffers;   /* by buffer */
     int64_t words;           /* of shared memory: its elements */
     int64_t most_registers;  /* of a tile or a factor */
     int64_t most_places;     /* registers of an MMA's layout */
@@ -144,6 +158,14 @@ bool kernel_lanes_fault(kernel_worker *w, const char *format, ...) SMG_PRINTF(2,
 static inline const lanes_beside *kernel_lanes_beside(const kernel_machine *m, int of, int layout) {
     return &m->lanes->beside[of * m->k->layouts.count + layout];
 }
+
+/* ---- buffers that the kernel writes (kernel_lanes_buffer.c) ---- */
+smg_status kernel_lanes_make_buffers(kernel_machine *m);
+/* The lane of the block's element i has stored it; lanes have loaded the valid ones of n. */
+void kernel_lanes_wrote(const kernel_machine *m, const kernel_worker *w, int buffer, int i);
+void kernel_lanes_loaded(const kernel_machine *m, const kernel_worker *w, int buffer, int n);
+/* No element that a lane wrote was another's. */
+smg_status kernel_lanes_finish(const kernel_machine *m);
 
 /* ---- exchanges (kernel_lanes_exchange.c) ---- */
 /* Values of lanes that differ in bits of the mask only are combined, in the order of lanes, and given to all. */

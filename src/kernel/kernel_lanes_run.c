@@ -222,7 +222,9 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
         if (!kernel_block_address(m, w, instr->a, &s, index, n)) return;
         for (int i = 0; i < n; i++) {
             bool first = ((uint32_t)w->lanes->lane[i] & walk.places->copies) == 0;
-            if (first && w->valid[i] && w->inside[i]) data[w->address[i]] = kernel_rounded(m, type, value[i]);
+            if (!first || !w->valid[i] || !w->inside[i]) continue;
+            data[w->address[i]] = kernel_rounded(m, type, value[i]);
+            kernel_lanes_wrote(m, w, buffer, i);
         }
     }
 }

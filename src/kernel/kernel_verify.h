@@ -25,6 +25,7 @@ typedef struct kernel_verifier {
     int *visited;             /* by expression: the last visit that read it */
     int *access_state;        /* by access: 0 new, 1 being checked, 2 good */
     int *match;               /* by instruction: LOOP -> END */
+    int *store_of;            /* by buffer: the first instruction that stores to it; -1 */
     bool *looped;             /* by axis: a loop over it is open */
     int *step;                /* by axis: of its loop; 0 outside */
     kernel_tile_state *tiles; /* by tile */
@@ -62,6 +63,11 @@ smg_status kernel_verify_laid(kernel_verifier *v, const smg_instr *instr, const 
 bool kernel_verify_has_axis(const int *axes, int count, int axis);
 /* Bits of a lane's number that lie on the instruction's own axes. */
 uint32_t kernel_verify_lanes_along(const kernel_verifier *v, const smg_instr *instr);
+/* STORE, and a load by the instruction at hand, which has its layout: of buffers that the kernel writes
+ * (kernel_verify_store.c). */
+smg_status kernel_verify_find_stores(kernel_verifier *v);
+smg_status kernel_verify_store(kernel_verifier *v, const smg_instr *instr);
+smg_status kernel_verify_load(const kernel_verifier *v, int access);
 /* JOIN, LEAVE, FOLD and GATHER (kernel_verify_exchange.c). */
 smg_status kernel_verify_exchange(kernel_verifier *v, const smg_instr *instr);
 /* What the instruction takes at once; everything else about it has been checked (kernel_verify_wide.c). */

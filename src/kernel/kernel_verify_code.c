@@ -433,53 +433,6 @@ static smg_status check_partial(const kernel_verifier *v, const smg_instr *instr
     return SMG_OK;
 }
 
-/* Does the access tell the elements of the axis apart? */
-static bool access_covers(const kernel_verifier *v, const smg_access *access, int axis) {
-    int64_t stride = 1;
-    for (int i = 0; i < access->axis_count; i++) {
-        if (access->axis[i] != axis) continue;
-        return !smg_size_is_const(v->k->sizes, access->stride[i], &stride) || stride != 0;
-    }
-    return false;
-}
-
-/* Every element of the buffer is written by one invocation at one time: each axis along which the store
- * is repeated (its own, the grid's, open loops') moves the address. An indirect store is up to its data. */
-static smg_status check_coverage(const kernel_verifier *v, int number) {
-    const smg_access *access = &v->k->accesses.items[number];
-    if (access->index != SMG_EXPR_NONE) return SMG_OK;
-    for (int axis = 0; axis < v->k->axes.count; axis++) {
-        const smg_kaxis *a = &v->k->axes.items[axis];
-        bool tiled = a->tile > 1 && kernel_verify_has_axis(v->axes, v->axis_count, axis);
-        bool stepped = (a->grid || v->looped[axis]) && v->most[axis] > a->tile;
-        if ((tiled || stepped) && v->most[axis] > 1 && !access_covers(v, access, axis))
-            return KERNEL_WRONG(v, "access %d is stored once for each element of axis '%s', which does not move it",
-                                number, a->name);
-    }
-    return SMG_OK;
-}
-
-static smg_status check_store(kernel_verifier *v, const smg_instr *instr) {
-    const smg_kernel *k = v->k;
-    if (instr->a < 0 || instr->a >= k->accesses.count)
-        return KERNEL_WRONG(v, "a store through access %d of %d", instr->a, k->accesses.count);
-    const smg_access *access = &k->accesses.items[instr->a];
-    if (access->buffer < 0 || !k->buffers.items[access->buffer].written)
-        return KERNEL_WRONG(v, "a store through access %d, whose buffer is not written", instr->a);
-    SMG_TRY(kernel_verify_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
-    SMG_TRY(kernel_verify_laid(v, instr, NULL));
-    for (int i = 0; i < access->axis_count; i++) {
-        SMG_TRY(kernel_verify_bound(v, access->axis[i]));
-        if (k->axes.items[access->axis[i]].tile > 1 && !kernel_verify_has_axis(v->axes, v->axis_count, access->axis[i]))
-            return KERNEL_WRONG(v, "access %d runs over axis '%s', which the store does not", instr->a,
-                                axis_name(v, access->axis[i]));
-    }
-    SMG_TRY(check_coverage(v, instr->a));
-    SMG_TRY(kernel_verify_expr(v, instr->expr, smg_type_kind(k->buffers.items[access->buffer].type)));
-    if (access->index != SMG_EXPR_NONE) SMG_TRY(kernel_verify_reads(v, access->index));
-    return kernel_verify_reads(v, instr->expr);
-}
-
 /* Lanes that are no subgroup have none of its barriers. */
 static smg_status check_barrier(const kernel_verifier *v, const smg_instr *instr) {
     if (instr->scope == SMG_SCOPE_WORKGROUP) return SMG_OK;
@@ -512,7 +465,7 @@ static smg_status check_kind(kernel_verifier *v, const smg_instr *instr) {
     case SMG_I_LEAVE:
     case SMG_I_FOLD:
     case SMG_I_GATHER: return kernel_verify_exchange(v, instr);
-    case SMG_I_STORE: return check_store(v, instr);
+    case SMG_I_STORE: return kernel_verify_store(v, instr);
     case SMG_I_LOOP:
     case SMG_I_END: return SMG_OK; /* the walk's */
     case SMG_I_BARRIER: return check_barrier(v, instr);
@@ -658,6 +611,7 @@ static smg_status check_hazards(kernel_verifier *v) {
 }
 
 smg_status kernel_verify_code(kernel_verifier *v) {
+    SMG_TRY(kernel_verify_find_stores(v));
     smg_status status = match_loops(v);
     if (status == SMG_OK) status = walk(v, 0, v->k->code.count);
     if (status == SMG_OK) status = check_hazards(v);

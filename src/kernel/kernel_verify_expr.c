@@ -174,8 +174,9 @@ static smg_status check_leaf(kernel_verifier *v, int number) {
     }
     const smg_access *access = &k->accesses.items[leaf->index];
     SMG_TRY(check_axes(v, "access", leaf->index, access->axis, access->axis_count));
-    if (leaf->what == SMG_KLEAF_LOAD && access->index != SMG_EXPR_NONE) return kernel_verify_reads(v, access->index);
-    return SMG_OK;
+    if (leaf->what != SMG_KLEAF_LOAD) return SMG_OK;
+    SMG_TRY(kernel_verify_load(v, leaf->index));
+    return access->index != SMG_EXPR_NONE ? kernel_verify_reads(v, access->index) : SMG_OK;
 }
 
 /* Visits each node once an instruction; the indices of accesses belong to it. */
