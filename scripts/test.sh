@@ -122,7 +122,7 @@ too_long='unit.every_schedule|unit.plan$|unit.plan_bound|_wide$|model.range|mode
 stage "packages" scripts/setup.sh --lint
 # Pure code of the folders below vulkan/ is compiled alike with and without it: not again. All warnings of clang come
 # before it optimises, and tests of a few seconds need less of it.
-same_without='unit.every_schedule|unit.matrices|fault.memory$|unit.plan|unit.kernel|golden.models|golden.fusion|golden.code|golden.bundles|meta.format|meta.tidy|meta.lint|meta.output'
+same_without='unit.every_schedule|unit.matrices|unit.glsl|unit.subgraphs|unit.onnx_ops|unit.repeat|unit.limits|fault.memory$|unit.plan|unit.kernel|golden.models|golden.fusion|golden.code|golden.bundles|meta.format|meta.tidy|meta.lint|meta.output'
 
 stage "build with gcc" build dev && stage "tests" tests dev "${selection[@]}"
 if [ "$quick" = no ]; then
