@@ -83,17 +83,18 @@ static double stored(smg_type type, double value) {
     return over ? copysign(INFINITY, value) : value;
 }
 
-/* Errors below what the type can tell apart from 0 are none: devices may flush such numbers. */
+/* What the type can tell apart from 0 is no error: devices may flush such numbers, and near it that is the last digit
+ * which results have, however small they are. */
 static double least_of(smg_type type) {
     if (smg_type_kind(type) != SMG_KIND_FLOAT) return 0;
     return type == SMG_TYPE_F16 ? 0x1p-24 : 0x1p-126;
 }
 
 static double error_of(double got, double want, double scale, double least) {
-    if (got == want || (isnan(got) && isnan(want)) || fabs(got - want) < least) return 0;
+    if (got == want || (isnan(got) && isnan(want)) || fabs(got - want) <= least) return 0;
     if (!isfinite(got) || !isfinite(want)) return INFINITY;
     double size = fabs(want) + scale;
-    return size > 0 ? fabs(got - want) / size : INFINITY;
+    return size > 0 ? (fabs(got - want) - least) / size : INFINITY;
 }
 
 /* row_of: which row of `got` row i of the reference is; NULL: the same one. */

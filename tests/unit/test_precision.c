@@ -665,6 +665,24 @@ static void narrow_weights_stay_narrow(void **state) {
     }
 }
 
+/* Halves near 0 have few digits: the last of them is no error, of large ones it is as much as they have. */
+static void the_last_digit_near_zero_is_no_error(void **state) {
+    static const struct {
+        uint16_t want, got;
+        bool pass;
+    } rows[] = {{16, 16, true}, {16, 17, true}, {16, 18, false}, {1, 0, true}, {2, 0, false}, {0x3c00, 0x3c02, false}};
+    fixture *f = *state;
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+        uint16_t want = rows[i].want, got = rows[i].got;
+        smg_tensor one = {.name = "y", .type = "f16", .rank = 1, .dims = {1}, .data = &want, .bytes = sizeof(want)};
+        smg_tensor other = one;
+        smg_check_row row;
+        other.data = &got;
+        assert_int_equal(smg_compile_compare(f->ctx, &one, &other, 1e-4, &row), SMG_OK);
+        assert_int_equal(row.pass, rows[i].pass);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_planned_for_f32),
@@ -683,6 +701,7 @@ int main(void) {
         cmocka_unit_test(too_large_inputs_are_named),
         cmocka_unit_test(overflow_is_named),
         cmocka_unit_test(samples_are_checked),
+        cmocka_unit_test(the_last_digit_near_zero_is_no_error),
         cmocka_unit_test(requests_are_refused),
         cmocka_unit_test(bundles_store_what_the_plan_says),
         cmocka_unit_test(narrow_weights_stay_narrow),
