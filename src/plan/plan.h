@@ -209,6 +209,7 @@ typedef struct smg_apart {
 typedef struct smg_grouping {
     int first, last;     /* of them, both included */
     int places, nodes;   /* how often it comes; its operations */
+    uint64_t at;         /* as in smg_choice */
     const char *refused; /* why they cannot be one kernel; NULL: they can, at this price */
     double seconds, bytes;
     int64_t live;              /* as smg_pstep.live */

@@ -83,7 +83,8 @@ static bool is_within(const planner *p, int from, int to) {
 
 static smg_grouping describe(const reporter *r, int first, int last, const segment *s) {
     int from = begin_of(r->of, first), to = r->of->ends[last];
-    smg_grouping g = {.first = first, .last = last, .places = 1, .nodes = to - from, .live = plan_live(r->p, from, to)};
+    smg_grouping g = {
+        .first = first, .last = last, .places = 1, .nodes = to - from, .at = s->at, .live = plan_live(r->p, from, to)};
     if (s->possible) {
         g.seconds = s->price.seconds;
         g.bytes = s->price.bytes;

@@ -92,6 +92,14 @@ static void steps_and_neighbours(void **state) {
     assert_non_null(strstr(smg_text_cstr(&f->text), "k0..k1            1   14"));
     assert_non_null(strstr(smg_text_cstr(&f->text), "not known: hit rates of caches"));
     assert_non_null(strstr(smg_text_cstr(&f->text), "measured: 0 of 2 kernels"));
+    assert_null(strstr(smg_text_cstr(&f->text), "a run takes"));
+
+    smg_cut ran = {.at = both->at, .seconds = 31e-6, .apart = 24e-6};
+    f->c->tuning.tried = &ran;
+    f->c->tuning.tried_count = 1;
+    assert_int_equal(smg_compile_report(f->c, &f->text), SMG_OK);
+    f->c->tuning.tried_count = 0;
+    assert_non_null(strstr(smg_text_cstr(&f->text), "measured: a run takes 31.00 us so, 24.00 us apart"));
 }
 
 /* Reasons stand where there is no kernel; what is asked for only is made only then. */
