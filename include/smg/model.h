@@ -43,8 +43,8 @@ typedef struct smg_model_desc {
      * `dims`: the best plan that keeps to it. NO_FIT with the least that would do where none does. Plans for other
      * sizes keep to it at theirs where one does, else take the least. 0: any. */
     int64_t max_memory;
-    /* Operations of a kernel at most, and products (matrix and other contractions) among them; 0: 40 and 6, which keeps the
-     * search short. Larger numbers look at longer kernels, as far as 100 and 24. Equal layers behind each other count as
+    /* Operations of a kernel at most, and products (matrix and other contractions) among them; 0: 40 and 6, which keeps
+     * the search short. Larger numbers look at longer kernels, as far as 100 and 24. Equal layers behind each other are
      * one kernel however many they are, except where max_fused_ops is given. */
     int max_fused_ops, max_fused_products;
     double min_gain; /* percent of the time that its operations take alone, by price, that a kernel of several saves */

@@ -60,13 +60,17 @@ smg_status kernel_verify_axes(kernel_verifier *v, const int *axes, int count, in
 /* The instruction's layout covers its axes, and its result (may be NULL) lies where the lanes that make it can write
  * it. */
 smg_status kernel_verify_laid(kernel_verifier *v, const smg_instr *instr, const smg_tile *dst);
-bool kernel_verify_has_axis(const int *axes, int count, int axis);
+static inline bool kernel_verify_has_axis(const int *axes, int count, int axis) {
+    for (int i = 0; i < count; i++)
+        if (axes[i] == axis) return true;
+    return false;
+}
 /* Bits of a lane's number that lie on the instruction's own axes. */
 uint32_t kernel_verify_lanes_along(const kernel_verifier *v, const smg_instr *instr);
-/* STORE, and a load by the instruction at hand, which has its layout: of buffers that the kernel writes
- * (kernel_verify_store.c). */
+/* Elements of buffers that the kernel writes: those that a well-formed STORE stores, and those that the instruction at
+ * hand, which has its layout, loads (kernel_verify_store.c). */
 smg_status kernel_verify_find_stores(kernel_verifier *v);
-smg_status kernel_verify_store(kernel_verifier *v, const smg_instr *instr);
+smg_status kernel_verify_stores(const kernel_verifier *v, const smg_instr *store);
 smg_status kernel_verify_load(const kernel_verifier *v, int access);
 /* JOIN, LEAVE, FOLD and GATHER (kernel_verify_exchange.c). */
 smg_status kernel_verify_exchange(kernel_verifier *v, const smg_instr *instr);

@@ -106,12 +106,6 @@ smg_status kernel_verify_axes(kernel_verifier *v, const int *axes, int count, in
     return SMG_OK;
 }
 
-bool kernel_verify_has_axis(const int *axes, int count, int axis) {
-    for (int i = 0; i < count; i++)
-        if (axes[i] == axis) return true;
-    return false;
-}
-
 /* ---- one instruction -------------------------------------------------------------------------------- */
 
 smg_status kernel_verify_laid(kernel_verifier *v, const smg_instr *instr, const smg_tile *dst) {
@@ -440,6 +434,27 @@ static smg_status check_barrier(const kernel_verifier *v, const smg_instr *instr
     return KERNEL_WRONG(v, "a barrier of scope '%s' in subgroups of %d", smg_scope_word(instr->scope), v->k->subgroup);
 }
 
+static smg_status check_store(kernel_verifier *v, const smg_instr *instr) {
+    const smg_kernel *k = v->k;
+    if (instr->a < 0 || instr->a >= k->accesses.count)
+        return KERNEL_WRONG(v, "a store through access %d of %d", instr->a, k->accesses.count);
+    const smg_access *access = &k->accesses.items[instr->a];
+    if (access->buffer < 0 || !k->buffers.items[access->buffer].written)
+        return KERNEL_WRONG(v, "a store through access %d, whose buffer is not written", instr->a);
+    SMG_TRY(kernel_verify_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    SMG_TRY(kernel_verify_laid(v, instr, NULL));
+    for (int i = 0; i < access->axis_count; i++) {
+        SMG_TRY(kernel_verify_bound(v, access->axis[i]));
+        if (k->axes.items[access->axis[i]].tile > 1 && !kernel_verify_has_axis(v->axes, v->axis_count, access->axis[i]))
+            return KERNEL_WRONG(v, "access %d runs over axis '%s', which the store does not", instr->a,
+                                k->axes.items[access->axis[i]].name);
+    }
+    SMG_TRY(kernel_verify_stores(v, instr));
+    SMG_TRY(kernel_verify_expr(v, instr->expr, smg_type_kind(k->buffers.items[access->buffer].type)));
+    if (access->index != SMG_EXPR_NONE) SMG_TRY(kernel_verify_reads(v, access->index));
+    return kernel_verify_reads(v, instr->expr);
+}
+
 static smg_status check_kind(kernel_verifier *v, const smg_instr *instr) {
     v->axis_count = 0;
     v->staging = false;
@@ -465,7 +480,7 @@ static smg_status check_kind(kernel_verifier *v, const smg_instr *instr) {
     case SMG_I_LEAVE:
     case SMG_I_FOLD:
     case SMG_I_GATHER: return kernel_verify_exchange(v, instr);
-    case SMG_I_STORE: return kernel_verify_store(v, instr);
+    case SMG_I_STORE: return check_store(v, instr);
     case SMG_I_LOOP:
     case SMG_I_END: return SMG_OK; /* the walk's */
     case SMG_I_BARRIER: return check_barrier(v, instr);

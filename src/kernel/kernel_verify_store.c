@@ -1,6 +1,7 @@
 /* The verifier: what a kernel does to the buffers that it writes. Barriers order shared memory alone, and nothing
  * orders workgroups. So each element of such a buffer is one lane's: a store tells its elements apart, and all that
- * touches the buffer finds an element at the same coordinates and in the same lane as the buffer's first store does. */
+ * touches the buffer finds an element at the same coordinates and in the same lane as the buffer's first store does, or
+ * is in another part of it. */
 #include "kernel/kernel_verify.h"
 
 static const char *axis_name(const kernel_verifier *v, int axis) {
@@ -13,78 +14,74 @@ static const char *buffer_name(const kernel_verifier *v, int access) {
 
 /* ---- one store ----------------------------------------------------------------------------------------- */
 
+/* Sizes at which a store's steps are looked at: what a graph's tensors and their parts are laid out by holds for all of
+ * them, and no proof is asked of what symbols make of it. */
+static const int64_t tried_sizes[] = {2, 3, 61, 128};
+#define TRIED_SYMBOLS 32
+
 typedef struct term {
     int axis;
-    smg_size stride;   /* without a sign that all sizes give it */
-    int64_t low, high; /* its bounds */
+    int64_t stride, extent; /* without its sign */
 } term;
 
-/* The access's axes of more than one element; returns how many. */
-static int moving_terms(const kernel_verifier *v, const smg_access *access, term out[SMG_ACCESS_AXES]) {
+/* The access's axes of more than one element at these sizes, by ascending strides; -1: there are no elements, or the
+ * numbers get too large. */
+static int moving_terms(const kernel_verifier *v, const smg_access *access, const int64_t *symbols,
+                        term out[SMG_ACCESS_AXES]) {
     int count = 0;
     for (int i = 0; i < access->axis_count; i++) {
-        term t = {.axis = access->axis[i], .stride = access->stride[i]};
-        if (v->most[t.axis] <= 1) continue;
-        smg_size_bounds(v->k->sizes, t.stride, &t.low, &t.high);
-        if (t.high < 0) {
-            t.stride = smg_size_sub(v->k->sizes, SMG_SIZE_ZERO, t.stride);
-            smg_size_bounds(v->k->sizes, t.stride, &t.low, &t.high);
-        }
-        out[count++] = t;
+        term t = {.axis = access->axis[i]};
+        if (!smg_size_eval(v->k->sizes, access->stride[i], symbols, &t.stride) ||
+            !smg_size_eval(v->k->sizes, v->k->axes.items[t.axis].extent, symbols, &t.extent) || t.stride == INT64_MIN)
+            return -1;
+        if (t.extent < 1) return -1;
+        if (t.extent == 1) continue;
+        if (t.stride < 0) t.stride = -t.stride;
+        int at = count++;
+        for (; at > 0 && out[at - 1].stride > t.stride; at--) out[at] = out[at - 1];
+        out[at] = t;
     }
     return count;
 }
 
-/* Is the stride at least that long for all sizes? */
-static bool reaches(const kernel_verifier *v, smg_size stride, smg_size least) {
-    int64_t low;
-    if (stride < 0 || least < 0) return false;
-    if (stride == least) return true;
-    smg_size_bounds(v->k->sizes, smg_size_sub(v->k->sizes, stride, least), &low, NULL);
-    return low >= 0;
-}
-
-/* The term that comes next: the shortest. Where bounds alone do not say which, the one that begins where those before
- * end. */
-static int next_term(const term *terms, int count, smg_size least) {
-    int next = 0;
-    for (int i = 1; i < count; i++)
-        if (terms[i].high < terms[next].high) next = i;
-    for (int i = 0; i < count; i++)
-        if (terms[i].stride == least && terms[i].low <= terms[next].high) return i;
-    return next;
-}
-
-static smg_status refuse_term(const kernel_verifier *v, int number, int axis, int before) {
-    if (smg_context_status(v->ctx) == SMG_MEMORY) return SMG_MEMORY;
-    if (before < 0)
+static smg_status refuse_term(const kernel_verifier *v, int number, const term *short_one, const term *before) {
+    if (before == NULL)
         return KERNEL_WRONG(v, "access %d stores to '%s' by steps along axis '%s' that may be 0", number,
-                            buffer_name(v, number), axis_name(v, axis));
+                            buffer_name(v, number), axis_name(v, short_one->axis));
     return KERNEL_WRONG(v,
-                        "access %d may store several elements at one place of '%s': a step along axis '%s' is not "
-                        "proved to be as long as all of axis '%s'",
-                        number, buffer_name(v, number), axis_name(v, axis), axis_name(v, before));
+                        "access %d may store several elements at one place of '%s': a step along axis '%s' is %lld "
+                        "where all of axis '%s' is %lld by %lld",
+                        number, buffer_name(v, number), axis_name(v, short_one->axis), (long long)short_one->stride,
+                        axis_name(v, before->axis), (long long)before->extent, (long long)before->stride);
 }
 
-/* Sorted by length, each stride is at least as long as all of the axis before: then no two elements are at one place.
- * Where an axis is empty there are none. */
-static smg_status check_apart(const kernel_verifier *v, int number) {
-    smg_sizes *sizes = v->k->sizes;
+/* Sorted by length, each stride is at least as long as all of the axis before: no two elements are at one place. */
+static smg_status check_apart_at(const kernel_verifier *v, int number, const int64_t *symbols) {
     term terms[SMG_ACCESS_AXES];
-    bool quiet = smg_sizes_set_quiet(sizes, true); /* what does not fit is not proved */
-    int count = moving_terms(v, &v->k->accesses.items[number], terms), before = -1;
-    smg_size least = smg_size_const(sizes, 1);
-    for (; count > 0; count--) {
-        int next = next_term(terms, count, least);
-        term t = terms[next];
-        if (!reaches(v, t.stride, least)) break;
-        if (count > 1) least = smg_size_mul(sizes, t.stride, v->k->axes.items[t.axis].extent);
-        before = t.axis;
-        terms[next] = terms[count - 1];
+    int count = moving_terms(v, &v->k->accesses.items[number], symbols, terms);
+    int64_t least = 1;
+    for (int i = 0; i < count; i++) {
+        if (terms[i].stride < least) return refuse_term(v, number, &terms[i], i > 0 ? &terms[i - 1] : NULL);
+        if (!smg_mul_i64(terms[i].stride, terms[i].extent, &least)) return SMG_OK;
     }
-    int stuck = count > 0 ? terms[next_term(terms, count, least)].axis : -1;
-    (void)smg_sizes_set_quiet(sizes, quiet);
-    return stuck < 0 ? SMG_OK : refuse_term(v, number, stuck, before);
+    return SMG_OK;
+}
+
+/* false: the kernel has more symbols than are tried. */
+static bool choose_sizes(const kernel_verifier *v, size_t number, int64_t symbols[TRIED_SYMBOLS]) {
+    int count = smg_size_symbol_count(v->k->sizes);
+    for (int i = 0; i < count && count <= TRIED_SYMBOLS; i++) {
+        int64_t most = smg_size_symbol_max(v->k->sizes, i), size = tried_sizes[number] + 2 * i;
+        symbols[i] = size < most ? size : most;
+    }
+    return count <= TRIED_SYMBOLS;
+}
+
+static smg_status check_apart(const kernel_verifier *v, int number) {
+    int64_t symbols[TRIED_SYMBOLS];
+    for (size_t s = 0; s < SMG_COUNT_OF(tried_sizes) && choose_sizes(v, s, symbols); s++)
+        SMG_TRY(check_apart_at(v, number, symbols));
+    return SMG_OK;
 }
 
 /* Does the access tell the elements of the axis apart? */
@@ -144,6 +141,40 @@ static bool same_map(const smg_kernel *k, int one, int other) {
     return same;
 }
 
+typedef struct stretch {
+    int64_t first, last; /* elements */
+} stretch;
+
+/* From the first to the last element that an access comes to; false: it goes by an index, or that is not to be had. */
+static bool stretch_of(const kernel_verifier *v, const smg_access *access, const int64_t *symbols, stretch *out) {
+    int64_t offset = 0;
+    if (access->index != SMG_EXPR_NONE || !smg_size_eval(v->k->sizes, access->offset, symbols, &offset)) return false;
+    *out = (stretch){offset, offset};
+    for (int i = 0; i < access->axis_count; i++) {
+        int64_t stride = 0, extent = 0, along = 0;
+        if (!smg_size_eval(v->k->sizes, access->stride[i], symbols, &stride) ||
+            !smg_size_eval(v->k->sizes, v->k->axes.items[access->axis[i]].extent, symbols, &extent) || extent < 1 ||
+            !smg_mul_i64(stride, extent - 1, &along) || along > INT64_MAX / 16 || along < INT64_MIN / 16)
+            return false;
+        *(along > 0 ? &out->last : &out->first) += along;
+    }
+    return true;
+}
+
+/* Are the two in different parts of the buffer? */
+static bool lie_apart(const kernel_verifier *v, int one, int other) {
+    int64_t symbols[TRIED_SYMBOLS];
+    const smg_access *accesses = v->k->accesses.items;
+    for (size_t s = 0; s < SMG_COUNT_OF(tried_sizes); s++) {
+        stretch a, b;
+        if (!choose_sizes(v, s, symbols) || !stretch_of(v, &accesses[one], symbols, &a) ||
+            !stretch_of(v, &accesses[other], symbols, &b))
+            return false;
+        if (a.first <= b.last && b.first <= a.last) return false;
+    }
+    return true;
+}
+
 /* Lanes that store whole matrices, or have exchanged elements, store what others hold. */
 static bool stores_own(const smg_instr *store) {
     return !store->exchanged && !store->matrices;
@@ -162,6 +193,7 @@ static bool same_lane(const kernel_verifier *v, const smg_instr *store, bool sto
 /* Another lane might do that to the element which `first` stores to. */
 static smg_status check_with(const kernel_verifier *v, int first, int access, const smg_instr *store) {
     const smg_instr *in = &v->k->code.items[first];
+    if (lie_apart(v, in->a, access)) return SMG_OK;
     bool own = !v->staging && stores_own(in) && (store == NULL || stores_own(store));
     if (own && same_map(v->k, in->a, access) && same_lane(v, in, store != NULL)) return SMG_OK;
     return KERNEL_WRONG(v,
@@ -175,25 +207,8 @@ smg_status kernel_verify_load(const kernel_verifier *v, int access) {
     return first < 0 ? SMG_OK : check_with(v, first, access, NULL);
 }
 
-smg_status kernel_verify_store(kernel_verifier *v, const smg_instr *instr) {
-    const smg_kernel *k = v->k;
-    if (instr->a < 0 || instr->a >= k->accesses.count)
-        return KERNEL_WRONG(v, "a store through access %d of %d", instr->a, k->accesses.count);
-    const smg_access *access = &k->accesses.items[instr->a];
-    if (access->buffer < 0 || !k->buffers.items[access->buffer].written)
-        return KERNEL_WRONG(v, "a store through access %d, whose buffer is not written", instr->a);
-    SMG_TRY(kernel_verify_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
-    SMG_TRY(kernel_verify_laid(v, instr, NULL));
-    for (int i = 0; i < access->axis_count; i++) {
-        SMG_TRY(kernel_verify_bound(v, access->axis[i]));
-        if (k->axes.items[access->axis[i]].tile > 1 && !kernel_verify_has_axis(v->axes, v->axis_count, access->axis[i]))
-            return KERNEL_WRONG(v, "access %d runs over axis '%s', which the store does not", instr->a,
-                                axis_name(v, access->axis[i]));
-    }
-    SMG_TRY(check_coverage(v, instr->a));
-    int first = v->store_of[access->buffer];
-    if (first != v->at) SMG_TRY(check_with(v, first, instr->a, instr));
-    SMG_TRY(kernel_verify_expr(v, instr->expr, smg_type_kind(k->buffers.items[access->buffer].type)));
-    if (access->index != SMG_EXPR_NONE) SMG_TRY(kernel_verify_reads(v, access->index));
-    return kernel_verify_reads(v, instr->expr);
+smg_status kernel_verify_stores(const kernel_verifier *v, const smg_instr *store) {
+    int first = v->store_of[v->k->accesses.items[store->a].buffer];
+    SMG_TRY(check_coverage(v, store->a));
+    return first != v->at ? check_with(v, first, store->a, store) : SMG_OK;
 }

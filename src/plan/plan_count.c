@@ -71,12 +71,18 @@ static plan_runs runs_of(const walk *w, const smg_access *a) {
     return (plan_runs){bytes, bytes};
 }
 
-/* What workgroups read that run at the same time passes through memory once for all of them. */
+#define AT_A_TIME 4.0 /* workgroups of a core, about */
+
+/* What workgroups read that run at the same time passes through memory once for all of them, and so does what each of
+ * them reads again, where all that they have fits the cache together. */
 void plan_add_bytes(plan_counts *c, const smg_target *t, plan_bytes b) {
-    double asked = b.tile * b.trips * c->workgroups * b.element;
+    double own = b.tile * b.fresh * b.element, asked = b.tile * b.trips * c->workgroups * b.element;
+    double kept = 0.5 * (double)t->cache_bytes, once = asked;
+    if (AT_A_TIME * (double)t->cores * own <= kept) once = own * c->workgroups;
     if (asked < b.whole || b.again) asked = b.whole;
+    if (once < b.whole || b.again) once = b.whole;
     double rounds = ceil(c->workgroups / (double)t->cores);
-    double moved = b.whole <= 0.5 * (double)t->cache_bytes ? b.whole : plan_lesser(asked, rounds * b.whole);
+    double moved = b.whole <= kept ? b.whole : plan_lesser(once, rounds * b.whole);
     c->traffic += asked * plan_larger(1, SECTOR / b.run.group);
     c->memory += moved * plan_larger(1, plan_lesser(MEMORY_RUN / b.run.group, 4));
     c->near += b.trips * b.tile * b.element * plan_larger(1, PLAN_NEAR_RUN / b.run.lanes);
@@ -103,9 +109,20 @@ static void count_moved(walk *w, int buffer, double bytes, double whole) {
     w->out->moved += w->moved[buffer] - before;
 }
 
+/* How often a workgroup comes to the same elements again: steps of loops that the access does not move with. */
+static double repeats_of(const walk *w, const smg_access *a) {
+    double repeats = 1;
+    for (int i = 0; i < w->depth && a->index == SMG_EXPR_NONE; i++) {
+        bool moved = false;
+        for (int n = 0; n < a->axis_count; n++) moved = moved || a->axis[n] == w->axis[i];
+        if (!moved) repeats *= (i + 1 < w->depth ? w->outside[i + 1] : w->trips) / w->outside[i];
+    }
+    return repeats;
+}
+
 /* Returns the bytes of the whole view. */
 static double count_bytes(walk *w, const smg_access *a, plan_runs run, bool again) {
-    plan_bytes b = {.tile = 1, .run = run, .trips = w->trips, .again = again};
+    plan_bytes b = {.tile = 1, .run = run, .trips = w->trips, .fresh = w->trips / repeats_of(w, a), .again = again};
     double before = w->out->memory;
     b.whole = b.element = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type);
     for (int i = 0; i < a->axis_count; i++) {

@@ -282,6 +282,7 @@ typedef struct plan_bytes {
     double whole;   /* bytes of all of it */
     double element; /* bytes */
     double trips;
+    double fresh; /* of these, what brings elements that the workgroup has not had before */
     plan_runs run;
     bool again; /* what is read more than once comes from the core's own cache */
 } plan_bytes;

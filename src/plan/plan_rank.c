@@ -49,6 +49,7 @@ typedef struct guess {
     shared_tile tiles[RANK_TILES];
     int tile_count, loops;
     double join_bytes;
+    double repeats; /* steps of the temporal axis, around the product at hand */
     int pass;
     uint64_t running; /* folds that are held all through this pass */
     int products;     /* of this pass */
@@ -217,7 +218,9 @@ static void count_bytes(guess *g, const outline_access *a, double trips, bool wa
     if (!walked && a->unit == s->row_axis) run.lanes = a->size * plan_lesser(side, s->lane_rows);
     if (a->axes == 0 || again || !g->o->switches) run = plan_whole_runs;
     double before = g->c.memory;
-    plan_add_bytes(&g->c, g->o->target, (plan_bytes){tile, whole, a->size, trips, run, again});
+    bool moves = g->s->temporal < 0 || (a->axes & SMG_AXIS_BIT(g->s->temporal)) != 0;
+    double fresh = moves ? trips : trips / g->repeats;
+    plan_add_bytes(&g->c, g->o->target, (plan_bytes){tile, whole, a->size, trips, fresh, run, again});
     if (!walked) g->c.memory += plan_split_lines(g->o->target, run) * (g->c.memory - before);
 }
 
@@ -540,6 +543,8 @@ static void hold_left(guess *g, const block *b) {
 
 static void guess_product(guess *g, const outline_fold *f) {
     const block b = block_of(g, f);
+    g->repeats =
+        b.sliced ? plan_larger(1, (double)g->trips[g->s->temporal] * g->o->share[g->s->temporal] * g->around) : 1;
     bool computed = b.left_held || b.right_held;
     bool shares = b.loop >= 0 && !computed && b.loop == g->loop.axis && b.trips == g->loop.trips;
     if (!shares) end_loop(g);
@@ -582,6 +587,7 @@ static void guess_product(guess *g, const outline_fold *f) {
     for (int i = 0; i < g->o->fold_count; i++) registers += held & bit_of(i) ? g->held[i] : 0;
     registers += g->registers_alone;
     if (registers > g->registers) g->registers = registers;
+    g->repeats = 1;
 }
 
 static void guess_pass(guess *g, uint64_t folds, uint64_t stores) {
@@ -662,6 +668,7 @@ static void begin(guess *g, const plan_outline *o, const smg_schedule *s, bool c
     g->counts = counts;
     g->registers = g->registers_alone = g->tile_count = g->loops = 0;
     g->join_bytes = 0;
+    g->repeats = 1;
     g->ahead = false;
 }
 

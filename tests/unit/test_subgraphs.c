@@ -107,6 +107,16 @@ static void interpreted(void **state) {
     smg_context_destroy(ctx);
 }
 
+#if SMG_VULKAN
+static bool is_on_cpu(const smg_device *device) {
+    return smg_vk_target(device)->type == SMG_DEVICE_CPU;
+}
+#else
+static bool is_on_cpu(const smg_device *device) {
+    return device == NULL;
+}
+#endif
+
 static void on_device(void **state) {
     (void)state;
     smg_context *ctx;
@@ -133,7 +143,7 @@ static void on_device(void **state) {
         smg_model_close(model);
         finish(&r);
     }
-    bool is_cpu = !missing && smg_vk_target(device)->type == SMG_DEVICE_CPU;
+    bool is_cpu = !missing && is_on_cpu(device);
     smg_device_close(device);
     smg_context_destroy(ctx);
     if (missing) skip();
