@@ -71,7 +71,7 @@ static smg_status check_apart_at(const kernel_verifier *v, int number, const int
 static bool choose_sizes(const kernel_verifier *v, size_t number, int64_t symbols[TRIED_SYMBOLS]) {
     int count = smg_size_symbol_count(v->k->sizes);
     for (int i = 0; i < count && count <= TRIED_SYMBOLS; i++) {
-        int64_t most = smg_size_symbol_max(v->k->sizes, i), size = tried_sizes[number] + 2 * i;
+        int64_t most = smg_size_symbol_max(v->k->sizes, i), size = tried_sizes[number] + INT64_C(2) * i;
         symbols[i] = size < most ? size : most;
     }
     return count <= TRIED_SYMBOLS;
