@@ -458,6 +458,16 @@ static smg_target open_tuned(fixture *f, smg_source *source, const char *tuning,
     return target;
 }
 
+/* Of other kernels there may be more: a machine that is busy cuts otherwise another time. */
+static bool has_timing(const smg_tuning *tuning, const smg_timing *timing) {
+    bool found = false;
+    for (int i = 0; i < tuning->timing_count && !found; i++) {
+        const smg_timing *t = &tuning->timings[i];
+        found = t->at == timing->at && t->schedule == timing->schedule;
+    }
+    return found;
+}
+
 /* Operations are measured as kernels of their own, too, once. A schedule that is none of the kernel's is no start: another
  * one is confirmed in its place. */
 static void check_apart(fixture *f, smg_source *source, const smg_target *target, const smg_model_desc *desc,
@@ -480,7 +490,7 @@ static void check_apart(fixture *f, smg_source *source, const smg_target *target
     assert_int_equal(smg_tuning_read(f->ctx, target, options.path, f->arena, &after), SMG_OK);
     for (int i = 0; i < after.count; i++) kept += after.items[i].schedule == 7;
     assert_int_equal(kept, tuned.taken ? 0 : before.count);
-    assert_int_equal(after.timing_count, before.timing_count);
+    for (int i = 0; i < before.timing_count; i++) assert_true(has_timing(&after, &before.timings[i]));
 }
 
 static void test_device(void **state) {
