@@ -214,6 +214,9 @@ smg_status smg_tuning_known(smg_context *ctx, const smg_target *target, const ch
                             smg_tuning *out_tuning);
 smg_status smg_tuning_copy(const smg_tuning *from, smg_arena *arena, smg_tuning *out_tuning);
 void smg_tuning_sort(smg_tuning *tuning);
+/* What runs took with the nodes as one kernel and as several, whether that decides plans or not; NULL: nobody measured
+ * it. */
+const smg_cut *smg_tuning_find_cut(const smg_tuning *tuning, uint64_t at);
 uint64_t smg_tuning_hash(uint64_t hash, const smg_tuning *tuning);
 
 /* compile_ahead.c: one class of a bundle's file for each target, in this order. */

@@ -199,8 +199,10 @@ static smg_status open_again(compiled *o, const smg_vk_device *device, smg_compi
     options.dims = dims;
     options.dim_count = count;
     options.memory_pressure = o->memory_pressure;
-    if (o->rejected.count > 0) options.rejected = o->rejected.items;
-    if (o->rejected.count > 0) options.rejected_count = o->rejected.count;
+    if (o->rejected.count > 0) {
+        options.rejected = o->rejected.items;
+        options.rejected_count = o->rejected.count;
+    }
     options.tuning = NULL;
     options.measured = &o->first->tuning;
     smg_status status = dims != NULL ? smg_compile_open(o->ctx, o->source->graph, &target, &options, out) : SMG_MEMORY;

@@ -116,16 +116,6 @@ static void print_rows(const report *r, smg_text *text) {
     for (int i = 0; i < r->count; i++) print_row(r, &r->rows[i], text);
 }
 
-/* What runs took with the nodes as one kernel and as several, whichever was taken then; NULL: nobody measured it. */
-static const smg_cut *measured_as_one(const report *r, const smg_grouping *g) {
-    const smg_tuning *t = &r->c->tuning;
-    for (int i = 0; i < t->cut_count; i++)
-        if (t->cuts[i].at == g->at) return &t->cuts[i];
-    for (int i = 0; i < t->tried_count; i++)
-        if (t->tried[i].at == g->at) return &t->tried[i];
-    return NULL;
-}
-
 static void print_grouping(const report *r, const smg_grouping *g, smg_text *text) {
     const smg_pstep *steps = r->plan->steps.items;
     char name[64];
@@ -138,7 +128,7 @@ static void print_grouping(const report *r, const smg_grouping *g, smg_text *tex
     smg_text_addf(text, " %10.2f %10.2f %6.2f %10.1f %10.1f %10.1f %10.1f\n", g->seconds * 1e6, g->apart * 1e6,
                   share(g->apart, g->seconds), g->bytes / 1e3, g->apart_bytes / 1e3, (double)g->live / 1e3,
                   (double)g->apart_live / 1e3);
-    const smg_cut *cut = measured_as_one(r, g);
+    const smg_cut *cut = smg_tuning_find_cut(&r->c->tuning, g->at);
     if (cut != NULL)
         smg_text_addf(text, "%-12s measured: a run takes %.2f us so, %.2f us apart\n", "", cut->seconds * 1e6,
                       cut->apart * 1e6);
@@ -217,7 +207,7 @@ static void add_grouping(const report *r, const smg_grouping *g, smg_text *text)
     smg_text_addf(text, ", \"places\": %d, \"ops\": %d, ", g->places, g->nodes);
     smg_text_addf(text, "\"apart\": {\"seconds\": %.9g, \"bytes\": %.0f, \"live_bytes\": %lld}, ", g->apart,
                   g->apart_bytes, (long long)g->apart_live);
-    const smg_cut *cut = measured_as_one(r, g);
+    const smg_cut *cut = smg_tuning_find_cut(&r->c->tuning, g->at);
     if (cut != NULL)
         smg_text_addf(text, "\"measured\": {\"run_seconds\": %.9g, \"apart_run_seconds\": %.9g}, ", cut->seconds,
                       cut->apart);

@@ -35,17 +35,8 @@ typedef struct proposals {
     SMG_ARRAY(proposal) items;
 } proposals;
 
-/* By this run or an earlier one. */
-static bool is_decided(const smg_tuner *t, uint64_t at) {
-    for (int i = 0; i < t->cuts.cut_count; i++)
-        if (t->cuts.cuts[i].at == at) return true;
-    for (int i = 0; i < t->cuts.tried_count; i++)
-        if (t->cuts.tried[i].at == at) return true;
-    return false;
-}
-
 static smg_status add_proposal(smg_tuner *t, uint64_t at, bool together, double weight, proposals *all) {
-    if (is_decided(t, at)) return SMG_OK;
+    if (smg_tuning_find_cut(&t->cuts, at) != NULL) return SMG_OK; /* by this run or an earlier one */
     for (int i = 0; i < all->items.count; i++) {
         if (all->items.items[i].cut.at != at) continue;
         all->items.items[i].weight += weight;

@@ -266,6 +266,14 @@ static void sort(void *items, int count, size_t size, int (*order)(const void *,
     if (count > 1) qsort(items, (size_t)count, size, order);
 }
 
+const smg_cut *smg_tuning_find_cut(const smg_tuning *tuning, uint64_t at) {
+    for (int i = 0; i < tuning->cut_count; i++)
+        if (tuning->cuts[i].at == at) return &tuning->cuts[i];
+    for (int i = 0; i < tuning->tried_count; i++)
+        if (tuning->tried[i].at == at) return &tuning->tried[i];
+    return NULL;
+}
+
 void smg_tuning_sort(smg_tuning *tuning) {
     sort(tuning->items, tuning->count, sizeof(*tuning->items), by_nodes);
     sort(tuning->cuts, tuning->cut_count, sizeof(*tuning->cuts), by_nodes);

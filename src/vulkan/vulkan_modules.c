@@ -19,16 +19,18 @@ uint64_t smg_vk_module_key(const smg_vk_pipeline_desc *desc) {
     return smg_hash_u64(key, desc->full_subgroups);
 }
 
-const smg_vk_module_fact *smg_vk_module_find(const smg_vk_device *dev, uint64_t key) {
+static smg_vk_module_fact *find_fact(const smg_vk_device *dev, uint64_t key) {
     for (int i = 0; i < dev->modules.count; i++)
         if (dev->modules.items[i].key == key) return &dev->modules.items[i];
     return NULL;
 }
 
+const smg_vk_module_fact *smg_vk_module_find(const smg_vk_device *dev, uint64_t key) {
+    return find_fact(dev, key);
+}
+
 smg_status smg_vk_module_add(smg_vk_device *dev, uint64_t key, smg_vk_built built) {
-    smg_vk_module_fact *fact = NULL;
-    for (int i = 0; i < dev->modules.count && !fact; i++)
-        if (dev->modules.items[i].key == key) fact = &dev->modules.items[i];
+    smg_vk_module_fact *fact = find_fact(dev, key);
     if (!fact) fact = SMG_ARRAY_PUSH(dev->arena, &dev->modules);
     if (!fact) return SMG_MEMORY;
     *fact = (smg_vk_module_fact){key, built};
