@@ -138,9 +138,9 @@ static double count_bytes(walk *w, const smg_access *a, plan_runs run, bool agai
 
 typedef struct load_walk {
     walk *w;
-    int loads;
-    int moving; /* of these, what other elements come from in each step of the open loops */
-    int turns;  /* of loads that wait for each other: an index is there before what it says */
+    double loads;  /* for each element of a lane: what several of them read is loaded once */
+    double moving; /* of these, what other elements come from in each step of the open loops */
+    int turns;     /* of loads that wait for each other: an index is there before what it says */
 } load_walk;
 
 static load_walk count_loads(walk *w, smg_expr expr);
@@ -166,6 +166,19 @@ static bool moves(const walk *w, const smg_access *a) {
     return found;
 }
 
+/* A lane's loads for each of its elements: along axes that the access has not, it reads the same ones. */
+static double loads_each(const walk *w, const smg_access *a) {
+    double each = 1;
+    if (w->layout == NULL || a->index != SMG_EXPR_NONE) return each;
+    for (int i = 0; i < w->layout->axis_count; i++) {
+        int axis = w->layout->axes[i].axis;
+        bool has = false;
+        for (int n = 0; n < a->axis_count; n++) has = has || a->axis[n] == axis;
+        if (!has) each /= (double)smg_layout_registers_along(w->layout, axis);
+    }
+    return each;
+}
+
 static void count_leaf(void *user, int leaf) {
     load_walk *l = user;
     const smg_kleaf *f = &l->w->k->leaves.items[leaf];
@@ -174,8 +187,9 @@ static void count_leaf(void *user, int leaf) {
     int turns = a->index != SMG_EXPR_NONE ? 1 + count_index(l->w, a) : 1;
     count_bytes(l->w, a, runs_of(l->w, a), false);
     if (turns > l->turns) l->turns = turns;
-    l->loads++;
-    l->moving += moves(l->w, a);
+    double each = loads_each(l->w, a);
+    l->loads += each;
+    if (moves(l->w, a)) l->moving += each;
 }
 
 /* The loads of an expression, without those of their indices. */
@@ -212,7 +226,7 @@ static void count_map(walk *w, const smg_instr *in) {
     if (l.moving > 0 && w->depth > 0)
         w->out->turns += w->trips * plan_larger(1, l.moving * elements / w->out->lanes / PLAN_ON_THEIR_WAY);
     double group = in->wide[0].width > 0 ? w->cost->group : 1;
-    double element = l.moving > 0 ? w->cost->element : 0;
+    double element = l.moving > 0 ? w->cost->element * plan_lesser(1, l.moving) : 0;
     double each = w->cost->map * cost + (element + w->cost->load * l.loads) / group;
     if (l.moving == 0 && !copies(w, in)) w->out->values += w->trips * elements;
     w->out->slots += w->trips * elements * each;
@@ -374,13 +388,24 @@ static void count_stage(walk *w, const smg_instr *in) {
     if (w->out->traffic > before) wait_for_loads(w, w->cost->step_wait);
 }
 
+/* Does the last turn of the walk leave invocations out? Then it is a branch. */
+static bool has_branch(const walk *w, const smg_instr *in) {
+    smg_layout dealt = smg_kernel_walk(w->k, in);
+    return smg_layout_span(&dealt, SMG_WALK_AXIS) > smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
+}
+
 /* A fetch in front of its loop is the loop's first slice, of which the loop counts the bytes. Inside, the product that
- * it overlaps hides it. */
+ * it overlaps hides it. Slices of several steps hide it only without a branch: a driver moves no load over one. */
 static void count_fetch(walk *w, const smg_instr *in) {
     if (w->depth > 0 && w->axis[w->depth - 1] == in->a) {
         double before = w->out->traffic;
+        bool rings = smg_tile_slots(&w->k->tiles.items[in->dst]) > 1;
         count_walk(w, in);
-        if (smg_tile_slots(&w->k->tiles.items[in->dst]) > 1) w->out->hidden += w->out->traffic - before;
+        if (rings && has_branch(w, in)) {
+            wait_for_loads(w, w->cost->step_wait);
+            return;
+        }
+        if (rings) w->out->hidden += w->out->traffic - before;
         w->on_its_way = w->t->load_latency * w->cost->step_wait;
         w->between = smg_tile_slots(&w->k->tiles.items[in->dst]);
         return;

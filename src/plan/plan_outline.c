@@ -87,7 +87,6 @@ static void keep(tracer *t, outline_value *v) {
     for (int i = v->first; i < v->first + v->loads; i++) {
         for (int j = 0; j < i && !a[i].again; j++) a[i].again = a[j].kept && same_access(&a[i], &a[j]);
         a[i].kept = true;
-        v->new_loads += !a[i].again;
     }
 }
 

@@ -21,9 +21,8 @@ typedef struct outline_value {
     double cost;       /* multiply-adds */
     int first, loads;  /* in outline->accesses */
     double new_cost;   /* of these what no earlier one computes, too: registers keep it */
-    int new_loads;
-    int store;      /* of a result, there, too */
-    uint64_t folds; /* that it reads */
+    int store;         /* of a result, there, too */
+    uint64_t folds;    /* that it reads */
 } outline_value;
 
 /* A reduction or a product. */

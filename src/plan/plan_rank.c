@@ -231,13 +231,17 @@ static void count_loads(guess *g, const outline_value *v, double trips, bool wal
 static void count_elements(guess *g, const outline_value *v, smg_axis_set axes, double trips) {
     const plan_costs *cost = g->o->cost;
     double registers = (double)registers_of(g, axes), maps = g->pass == 0 ? v->new_cost : v->cost;
-    int loads = g->pass == 0 ? v->new_loads : v->loads, moving = 0;
+    double loads = 0, moving = 0;
     for (int i = v->first; i < v->first + v->loads; i++) {
         const outline_access *a = &g->o->accesses.items[i];
-        if (g->pass > 0 || !a->again) count_bytes(g, a, trips, false, false);
-        moving += (g->pass > 0 || !a->again) && (trips <= 1 || (a->axes & SMG_AXIS_BIT(g->s->temporal)) != 0);
+        if (g->pass == 0 && a->again) continue;
+        /* What several elements of a lane read is loaded once. */
+        double each = (double)registers_of(g, axes & a->axes) / registers;
+        count_bytes(g, a, trips, false, false);
+        loads += each;
+        if (trips <= 1 || (a->axes & SMG_AXIS_BIT(g->s->temporal)) != 0) moving += each;
     }
-    double group = g->s->groups && loads > 0 ? cost->group : 1, element = loads > 0 ? cost->element : 0;
+    double group = g->s->groups && loads > 0 ? cost->group : 1, element = cost->element * plan_lesser(1, loads);
     double each = cost->map * maps + (element + cost->load * loads) / group;
     g->c.slots += trips * registers * g->c.lanes * each;
     if (loads == 0 || group > 1) g->c.values += trips * registers * g->c.lanes;
@@ -295,6 +299,13 @@ static void end_loop(guess *g) {
     g->loop.trips = g->loop.hiding = 0;
 }
 
+/* Does the last turn of loads by all lanes leave some of them out? As wide as a tile of 16 bits keeps together. */
+static bool has_branch(const guess *g, const outline_value *v, double elements) {
+    int unit = unit_of(g, v);
+    double width = unit >= 0 && g->s->tile[unit] % SMG_WIDEST == 0 ? SMG_WIDEST : unit >= 0 ? GROUP : 1;
+    return fmod(elements, width * g->c.lanes) != 0;
+}
+
 static void count_stage(guess *g, const block *b, const outline_value *v, double elements, double times) {
     const plan_costs *cost = g->o->cost;
     int unit = unit_of(g, v);
@@ -303,7 +314,10 @@ static void count_stage(guess *g, const block *b, const outline_value *v, double
     double steps = ceil(elements / group / g->c.lanes) * g->c.lanes;
     double before = g->c.traffic;
     count_loads(g, v, times, true, false);
-    if (g->s->rings > 1) g->c.hidden += g->c.traffic - before;
+    if (g->s->rings > 1 && has_branch(g, v, elements))
+        g->c.wait += times * g->o->target->load_latency * cost->step_wait;
+    else if (g->s->rings > 1)
+        g->c.hidden += g->c.traffic - before;
     g->c.slots += times * (steps * (cost->walk + cost->walk_map * v->cost * group) + elements * put);
     g->c.near += times * elements * factor_bytes(g, b);
     g->c.instructions += 2;

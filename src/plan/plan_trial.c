@@ -87,11 +87,19 @@ static smg_status lower_once(trial *t, const smg_schedule *s, lowered *out) {
     return SMG_OK;
 }
 
-/* Of two that come out alike, the one that leaves more shared memory: it is the core's cache. */
-static bool is_better(const smg_price *a, const smg_price *b) {
-    if (fabs(a->seconds - b->seconds) > 0.002 * b->seconds) return a->seconds < b->seconds;
-    if (a->shared_bytes != b->shared_bytes) return a->shared_bytes < b->shared_bytes;
-    return a->seconds < b->seconds;
+/* Are they one schedule, whose tiles take turns on the same memory or have their own? */
+static bool differ_by_reuse(const smg_schedule *a, const smg_schedule *b) {
+    smg_schedule c = *a;
+    c.reuse = b->reuse;
+    return smg_schedule_hash(0, &c) == smg_schedule_hash(0, b);
+}
+
+/* Of two that differ by reuse and come out alike, the one that leaves more shared memory: it is the core's cache. */
+static bool is_better(const fitted *a, const fitted *b) {
+    double seconds = a->price.seconds, other = b->price.seconds;
+    bool alike = fabs(seconds - other) <= 0.002 * other && a->price.shared_bytes != b->price.shared_bytes;
+    if (alike && differ_by_reuse(&a->schedule, &b->schedule)) return a->price.shared_bytes < b->price.shared_bytes;
+    return seconds < other;
 }
 
 /* Is the program within what the driver builds in good time? The smallest that is not is kept. */
@@ -124,7 +132,8 @@ static smg_status try_program(trial *t, const smg_schedule *s, smg_kernel *k, sm
                               const char **out_refused) {
     segment *best = t->best;
     plan_price(k, t->p->target, t->p->nominal, price);
-    bool better = !best->possible || is_better(price, &best->price);
+    const fitted this = {.price = *price, .schedule = *s}, other = {.price = best->price, .schedule = best->schedule};
+    bool better = !best->possible || is_better(&this, &other);
     if (!better && !t->ranks) return SMG_OK;
     price->operations = smg_kernel_operations(k);
     if (!within_budget(t, s, price, out_refused)) {
