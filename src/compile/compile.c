@@ -19,13 +19,12 @@ static smg_status add_count(smg_compilation *c, const char *rule, int applied) {
 #define WEIGHTS_TWICE (64 << 20) /* bytes */
 
 static smg_status store_weights(smg_compilation *c) {
-    int across = 0, along = 0, joined = 0, laid = 0;
+    int across = 0, along = 0, joined = 0, laid = 0, turned = 0;
     smg_store_options o = {
         .limit = smg_target_largest_buffer(&c->target), .twice = WEIGHTS_TWICE, .nominal = c->nominal};
     if (c->options.precision != SMG_TYPE_F32) {
         smg_along best = smg_sched_along(&c->target, c->options.precision);
         o.few = best.results;
-        o.few_products = best.products;
         o.few_joined = best.streamed;
         o.blocks = (smg_weight_blocks){.rows = best.block_rows, .cols = best.block_cols, .least = best.rows};
     }
@@ -33,8 +32,11 @@ static smg_status store_weights(smg_compilation *c) {
     bool time = c->options.objective == SMG_OBJECTIVE_TIME;
     if (time && !c->options.unfused) SMG_TRY(smg_rewrite_lay_rows(c->graph, &laid));
     SMG_TRY(add_count(c, "factor laid out as rows", laid));
+    if (time && !c->options.unfused) SMG_TRY(smg_rewrite_turn_values(c->graph, c->nominal, &turned));
+    SMG_TRY(add_count(c, "value laid out as it is read", turned));
     if (time) SMG_TRY(smg_rewrite_join_products(c->graph, &o, &joined));
     SMG_TRY(add_count(c, "product joined with others of its left operand", joined));
+    if (o.few > 0) SMG_TRY(smg_compile_choose_orders(c, &o));
     SMG_TRY(smg_rewrite_store_weights(c->graph, &o, &across, &along));
     c->report.nodes_after = c->graph->nodes.count;
     SMG_TRY(add_count(c, "weight stored along the result's axis", across));

@@ -241,6 +241,9 @@ smg_status smg_compile_prepared(const smg_bundle *bundle, const smg_target *made
 smg_status smg_compile_copy_outputs(smg_graph *g);
 /* compile_tables.c: copies tables that gathers cannot read through their views. *out_copied: gathers that read one. */
 smg_status smg_compile_copy_tables(smg_graph *g, int *out_copied);
+/* compile_orders.c: which products of the graph read their weight along what they contract, at its nominal sizes; for
+ * smg_rewrite_store_weights. */
+smg_status smg_compile_choose_orders(smg_compilation *c, smg_store_options *io_options);
 /* compile_variants.c: the measure, the ranges and their nominal sizes, from those of variant 0. */
 smg_status smg_compile_choose_variants(smg_compilation *c);
 /* compile_bundle.c: the bundle with variant 0; later, the run list of another planned variant. */

@@ -49,9 +49,10 @@ typedef struct smg_weight_blocks {
 typedef struct smg_store_options {
     int64_t limit; /* bytes of one copy */
     int64_t twice; /* of all copies whose original stays because something else reads it */
-    /* Products of at most `few` results, or multiply-adds, at these values of symbols read their operand along what
-     * they contract. */
-    int64_t few, few_products;
+    /* Products of at most `few` results at these values of symbols read their operand along what they contract; of
+     * others those that are marked, per node; NULL: none. */
+    int64_t few;
+    const bool *along;
     smg_weight_blocks blocks;
     int64_t few_joined; /* results of a product that others of its left operand make */
     const int64_t *nominal;
@@ -59,6 +60,9 @@ typedef struct smg_store_options {
 /* Edits a finished graph: products whose factor has the axes that they contract apart in memory, the other one being a
  * constant, read it through a copy that has them as one (rewrite_rows.c). How many there were. */
 smg_status smg_rewrite_lay_rows(smg_graph *g, int *out_laid);
+/* Edits a finished graph: values that are computed with another axis innermost than maps read them by, several times
+ * over at these values of symbols, are read through a copy (rewrite_turn.c). How many there were. */
+smg_status smg_rewrite_turn_values(smg_graph *g, const int64_t *nominal, int *out_laid);
 /* Edits a finished graph: products of one left operand, each with a constant, become one with all columns, where
  * nothing elementwise follows (rewrite_join.c); only such whose constants may lie in blocks. How many there were. */
 smg_status smg_rewrite_join_products(smg_graph *g, const smg_store_options *options, int *out_joined);

@@ -85,17 +85,6 @@ static int64_t elements_at(const store *s, const smg_node *n) {
     return smg_rewrite_elements_at(s->g->sizes, n, s->options->nominal);
 }
 
-/* Multiply-adds for each result, of a product over one axis; -1: not known, or of another one. */
-static int64_t depth_at(const store *s, const smg_node *product) {
-    const smg_node *operand = &s->old[product->operand[0]];
-    int64_t depth = -1;
-    for (int d = 0; d < operand->rank; d++) {
-        if (has(product->label[2], product->label[0][d])) continue;
-        if (depth >= 0 || !smg_size_eval(s->g->sizes, operand->dims[d], s->options->nominal, &depth)) return -1;
-    }
-    return depth;
-}
-
 /* Is it added to another product? One kernel's sums then go on with the slices of both in turn, which are short. */
 static bool goes_on(const store *s, const smg_node *product) {
     for (int i = 0; i < s->count; i++) {
@@ -109,10 +98,9 @@ static bool goes_on(const store *s, const smg_node *product) {
 
 /* Does the product read its constant operand along what it contracts? */
 static bool goes_along(const store *s, const smg_node *product) {
-    int64_t results = elements_at(s, product), depth = depth_at(s, product);
-    if (results < 0) return false;
-    if (results <= s->options->few) return true;
-    return depth > 0 && results <= s->options->few_products / depth && !goes_on(s, product);
+    int64_t results = elements_at(s, product);
+    if (results >= 0 && results <= s->options->few) return true;
+    return s->options->along != NULL && s->options->along[product - s->old] && !goes_on(s, product);
 }
 
 /* Operand k's axes that the product contracts, in their order, or its own ones, in the order of the result. */

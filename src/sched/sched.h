@@ -79,7 +79,7 @@ const smg_layout *smg_sched_sums(const smg_schedule *schedule, smg_layout *room)
 bool smg_sched_pairs(const smg_space *space, const smg_target *target);
 /* Products of 16-bit factors of one type that read a constant one best where it lies along what is contracted. */
 typedef struct smg_along {
-    int64_t results, products; /* those of at most so many results, or multiply-adds; 0: none */
+    int64_t results; /* those of at most so many results; 0: none */
     /* Where they have so many rows, in blocks of so many of its rows and so much of what is contracted: a subgroup's
      * lanes load one block together. 0: as it is. */
     int64_t rows;

@@ -4,23 +4,22 @@
 
 #include "sched/sched_internal.h"
 
-#define MOST_SUBGROUPS 8       /* of a workgroup */
-#define MOST_DEPTH 4           /* matrices behind each other in one slice of a contraction */
-#define ENOUGH_SUBGROUPS 4     /* for one core */
-#define SUMS_SHARE 2           /* sums have this share of a lane's registers at most */
-#define FEW_RESULTS 12288      /* of a core: three blocks of 64 x 64 */
-#define FEW_PRODUCTS 160000000 /* of a core: the last blocks of a product, beside which cores idle, count as much */
-#define STREAM_RUN 8           /* halves that one load takes */
-#define STREAM_SUMS 128        /* of a lane, at most */
-#define BESIDE_SUMS 64         /* of a lane whose right factors alone come so, at most */
-#define BESIDE_SUBGROUPS 4     /* of their workgroup, at most: of two on a core one multiplies while the other waits */
-#define MOST_STREAMED 2        /* of them behind each other in one slice of a contraction */
-#define FACTOR_BYTES 2.0       /* of an element */
-#define CACHE_SHARE 0.5        /* that right factors may take */
-#define THAN_LARGER 0.95       /* blocks between powers of two leave cores at most that of the work of larger ones */
-#define THAN_SMALLER 1.1       /* and of smaller ones, which read more for each product */
-#define RINGS 2                /* slots of factors that are on their way for several steps; more spill */
-#define RING_SUMS 64           /* of a lane, at least */
+#define MOST_SUBGROUPS 8   /* of a workgroup */
+#define MOST_DEPTH 4       /* matrices behind each other in one slice of a contraction */
+#define ENOUGH_SUBGROUPS 4 /* for one core */
+#define SUMS_SHARE 2       /* sums have this share of a lane's registers at most */
+#define FEW_RESULTS 12288  /* of a core: three blocks of 64 x 64 */
+#define STREAM_RUN 8       /* halves that one load takes */
+#define STREAM_SUMS 128    /* of a lane, at most */
+#define BESIDE_SUMS 64     /* of a lane whose right factors alone come so, at most */
+#define BESIDE_SUBGROUPS 4 /* of their workgroup, at most: of two on a core one multiplies while the other waits */
+#define MOST_STREAMED 2    /* of them behind each other in one slice of a contraction */
+#define FACTOR_BYTES 2.0   /* of an element */
+#define CACHE_SHARE 0.5    /* that right factors may take */
+#define THAN_LARGER 0.95   /* blocks between powers of two leave cores at most that of the work of larger ones */
+#define THAN_SMALLER 1.1   /* and of smaller ones, which read more for each product */
+#define RINGS 2            /* slots of factors that are on their way for several steps; more spill */
+#define RING_SUMS 64       /* of a lane, at least */
 
 /* ---- which products --------------------------------------------------------------------------------- */
 
@@ -111,7 +110,6 @@ smg_along smg_sched_along(const smg_target *t, smg_type factor) {
     const smg_layout *left = smg_target_fragment(t, shape, SMG_MATRIX_A);
     const smg_layout *right = smg_target_fragment(t, shape, SMG_MATRIX_B);
     if (left == NULL || right == NULL) return along;
-    along.products = t->cores * FEW_PRODUCTS;
     along.rows = shape->m;
     along.streamed = t->cores * STREAM_SUMS * t->subgroup_size;
     if (lanes_along(right, SMG_FRAGMENT_COLUMN) == 1) return along; /* its blocks are rows */

@@ -402,6 +402,55 @@ static void what_lies_together_is_left_alone(void **state) {
     }
 }
 
+/* ---- values laid out as they are read ------------------------------------------------------------------------ */
+
+static stored turn(const char *text) {
+    stored s = {0};
+    assert_int_equal(smg_context_create(NULL, &s.ctx), SMG_OK);
+    if (smg_graph_parse(s.ctx, text, strlen(text), "text", &s.g) != SMG_OK) fail_msg("%s", smg_context_error(s.ctx));
+    assert_int_equal(smg_rewrite_turn_values(s.g, symbols, &s.copies), SMG_OK);
+    return s;
+}
+
+/* A value of 5 by 24, read with the 5 innermost. */
+#define TURNED HEAD "e = exp(x)\nt = transpose(e) perm=[1, 0]\n"
+
+static void what_is_read_often_is_turned(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        /* once for each row of a batch */
+        TURNED "b = constant f32[4, 24, 1] random seed=1\ny = add(t, b)\noutput y = y\n",
+        /* by several maps, through other views */
+        TURNED "b = constant f32[24, 1] random seed=1\nr = reshape(t) : f32[4, 6, n]\nd = constant f32[4, 6, 1] random "
+               "seed=2\n"
+               "p = add(t, b)\nq = mul(t, p)\ns = add(r, d)\nv = mul(r, s)\nf = reshape(v) : f32[24, n]\n"
+               "y = add(q, f)\noutput y = y\n",
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
+        stored s = turn(texts[i]);
+        assert_int_equal(s.copies, 1);
+        expect_same_value(texts[i], &s, 0);
+        drop(&s);
+    }
+}
+
+static void what_is_read_seldom_stays(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        TURNED "b = constant f32[3, 24, 1] random seed=1\ny = add(t, b)\noutput y = y\n",
+        /* the same axis innermost; an input; products, which lay out their factors by themselves */
+        HEAD "r = reshape(x) : f32[n, 4, 6]\ne = exp(r)\nt = transpose(e) perm=[1, 0, 2]\n"
+             "b = constant f32[9, 4, 1, 6] random seed=1\ny = add(t, b)\noutput y = y\n",
+        HEAD "t = transpose(x) perm=[1, 0]\nb = constant f32[9, 24, 1] random seed=1\ny = add(t, b)\noutput y = y\n",
+        TURNED "w = constant f32[64, 24] random seed=1\ny = contract(w, t) \"oi,in->on\"\noutput y = y\n",
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
+        stored s = turn(texts[i]);
+        if (s.copies != 0) fail_msg("text %zu: a copy", i);
+        drop(&s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_linear_layer),
@@ -417,6 +466,8 @@ int main(void) {
         cmocka_unit_test(what_goes_on_is_left_alone),
         cmocka_unit_test(patches_become_rows),
         cmocka_unit_test(what_lies_together_is_left_alone),
+        cmocka_unit_test(what_is_read_often_is_turned),
+        cmocka_unit_test(what_is_read_seldom_stays),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }

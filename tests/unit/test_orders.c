@@ -1,0 +1,70 @@
+/* In which order a weight is stored, by price: of one product for some rows, and for the rows of all run lists. And what
+ * price a slice has that some of the lanes do not fetch. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "compile/compile.h"
+#include "plan/plan_internal.h"
+#include "support/check_plan.h"
+
+typedef struct orders {
+    int across, along;
+    double seconds; /* of the run list for the sizes given */
+} orders;
+
+/* The product of so many rows by 768 with a weight of 768 by 2304, for the built-in target in f16. */
+static const char product[] = "graph product\ndim rows max 65536\nx = input f32[rows, 768]\n"
+                              "w = constant f32[2304, 768] random seed=1\ny = contract(x, w) \"ri,oi->ro\"\n"
+                              "output y = y\n";
+
+static int applied(const smg_compilation *c, const char *rule) {
+    for (int i = 0; i < c->report.rules.count; i++)
+        if (strcmp(c->report.rules.items[i].rule, rule) == 0) return c->report.rules.items[i].applied;
+    fail_msg("no rule '%s'", rule);
+    return -1;
+}
+
+static orders orders_of(const char *text, int64_t rows, smg_type precision) {
+    smg_context *ctx;
+    smg_graph *g;
+    smg_target target;
+    smg_compilation *c;
+    const smg_dim dims[] = {{"rows", rows}};
+    const smg_compile_options options = {.precision = precision, .dims = dims, .dim_count = 1, .tuning = ""};
+    orders o = {0};
+    assert_int_equal(smg_context_create(NULL, &ctx), SMG_OK);
+    assert_int_equal(check_target(ctx, "h200", &target), SMG_OK);
+    if (smg_graph_parse(ctx, text, strlen(text), "text", &g) != SMG_OK ||
+        smg_compile_plan(ctx, g, &target, &options, &c) != SMG_OK)
+        fail_msg("%s", smg_context_error(ctx));
+    o.across = applied(c, "weight stored along the result's axis");
+    o.along = applied(c, "weight stored along the contracted axis");
+    for (int i = 0; i < c->plan->steps.count; i++) o.seconds += c->plan->steps.items[i].price.seconds;
+    smg_compilation_destroy(c);
+    smg_graph_destroy(g);
+    smg_context_destroy(ctx);
+    return o;
+}
+
+static void rows_decide(void **state) {
+    (void)state;
+    const orders few = orders_of(product, 128, SMG_TYPE_F16), many = orders_of(product, 4096, SMG_TYPE_F16);
+    const orders most = orders_of(product, 16384, SMG_TYPE_F16), wide = orders_of(product, 4096, SMG_TYPE_F32);
+    assert_true(few.along == 1 && few.across == 0);
+    assert_true(many.along == 1 && many.across == 0);
+    assert_true(most.along == 0 && most.across == 1);
+    assert_true(wide.along == 0 && wide.across == 1); /* no matrix has such factors */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_decide),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
