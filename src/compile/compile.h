@@ -87,7 +87,7 @@ typedef struct smg_tuning {
     int cut_count;
     smg_timing *timings; /* of one `at` by ascending schedule, SMG_MOST_TIMINGS at most */
     int timing_count;
-    smg_cut *tried; /* cuts that were run, and whose plan was no faster: they decide nothing */
+    smg_cut *tried; /* cuts that were run, and whose plan was no faster, or is no more: they decide nothing */
     int tried_count;
 } smg_tuning;
 #define SMG_MOST_TIMINGS 64
@@ -214,9 +214,9 @@ smg_status smg_tuning_known(smg_context *ctx, const smg_target *target, const ch
                             smg_tuning *out_tuning);
 smg_status smg_tuning_copy(const smg_tuning *from, smg_arena *arena, smg_tuning *out_tuning);
 void smg_tuning_sort(smg_tuning *tuning);
-/* What runs took with the nodes as one kernel and as several, whether that decides plans or not; NULL: nobody measured
- * it. */
-const smg_cut *smg_tuning_find_cut(const smg_tuning *tuning, uint64_t at);
+/* What runs took with these nodes as one kernel and as several, or with their sums in as many parts, whether that
+ * decides plans or not; NULL: nobody measured it. */
+const smg_cut *smg_tuning_find_cut(const smg_tuning *tuning, const smg_cut *like);
 uint64_t smg_tuning_hash(uint64_t hash, const smg_tuning *tuning);
 
 /* compile_ahead.c: one class of a bundle's file for each target, in this order. */
@@ -344,6 +344,11 @@ smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text);
 /* compile_search.c: what was generated and tried for a step; before the first, what was looked at to cut the graph. */
 smg_status smg_compile_print_search(smg_compilation *c, const smg_pstep *step, const smg_explain_options *options,
                                     smg_text *text);
+/* Prices of these sums whole and in parts, and what was measured of them. */
+void smg_compile_print_split(const smg_compilation *c, const smg_split *split, smg_text *text);
+/* What was measured of them in parts of so many elements, 0: whole; NULL: nothing. */
+const smg_cut *smg_compile_find_parts(const smg_compilation *c, const smg_split *split, int64_t elements);
+bool smg_compile_knows_split(const smg_compilation *c, const smg_split *split); /* something was */
 /* " b=8 s=512" */
 void smg_compile_print_sizes(const smg_compilation *c, const int64_t *values, smg_text *text);
 /* ["..", ".."], a string a line. */

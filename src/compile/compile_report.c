@@ -128,7 +128,7 @@ static void print_grouping(const report *r, const smg_grouping *g, smg_text *tex
     smg_text_addf(text, " %10.2f %10.2f %6.2f %10.1f %10.1f %10.1f %10.1f\n", g->seconds * 1e6, g->apart * 1e6,
                   share(g->apart, g->seconds), g->bytes / 1e3, g->apart_bytes / 1e3, (double)g->live / 1e3,
                   (double)g->apart_live / 1e3);
-    const smg_cut *cut = smg_tuning_find_cut(&r->c->tuning, g->at);
+    const smg_cut *cut = smg_tuning_find_cut(&r->c->tuning, &(smg_cut){.at = g->at});
     if (cut != NULL)
         smg_text_addf(text, "%-12s measured: a run takes %.2f us so, %.2f us apart\n", "", cut->seconds * 1e6,
                       cut->apart * 1e6);
@@ -142,6 +142,17 @@ static void print_groupings(const report *r, smg_text *text) {
     if (r->plan->unpriced > 0)
         smg_text_addf(text, "%d longer runs of kernels, all in one among them, have no price: the search ends before\n",
                       r->plan->unpriced);
+}
+
+/* Of which some number of parts was measured. */
+static void print_splits(const report *r, smg_text *text) {
+    bool first = true;
+    for (int i = 0; i < r->plan->splits.count; i++) {
+        if (!smg_compile_knows_split(r->c, &r->plan->splits.items[i])) continue;
+        if (first) smg_text_add(text, "\nsums that several workgroups may share out\n");
+        first = false;
+        smg_compile_print_split(r->c, &r->plan->splits.items[i], text);
+    }
 }
 
 static void print_unknown(const report *r, smg_text *text) {
@@ -160,6 +171,7 @@ smg_status smg_compile_report(const smg_compilation *c, smg_text *text) {
         print_head(&r, text);
         print_rows(&r, text);
         print_groupings(&r, text);
+        print_splits(&r, text);
         print_unknown(&r, text);
         status = smg_text_status(text);
     }
@@ -207,7 +219,7 @@ static void add_grouping(const report *r, const smg_grouping *g, smg_text *text)
     smg_text_addf(text, ", \"places\": %d, \"ops\": %d, ", g->places, g->nodes);
     smg_text_addf(text, "\"apart\": {\"seconds\": %.9g, \"bytes\": %.0f, \"live_bytes\": %lld}, ", g->apart,
                   g->apart_bytes, (long long)g->apart_live);
-    const smg_cut *cut = smg_tuning_find_cut(&r->c->tuning, g->at);
+    const smg_cut *cut = smg_tuning_find_cut(&r->c->tuning, &(smg_cut){.at = g->at});
     if (cut != NULL)
         smg_text_addf(text, "\"measured\": {\"run_seconds\": %.9g, \"apart_run_seconds\": %.9g}, ", cut->seconds,
                       cut->apart);
@@ -219,6 +231,23 @@ static void add_grouping(const report *r, const smg_grouping *g, smg_text *text)
                       (long long)g->live);
     }
     smg_text_add(text, "}");
+}
+
+static void add_split(const report *r, const smg_split *s, smg_text *text) {
+    smg_text_add(text, "    {\"what\": ");
+    smg_text_add_json(text, s->what);
+    smg_text_addf(text, ", \"places\": %d, \"part_elements\": %lld, \"tried\": [", s->places, (long long)s->chunk);
+    for (int i = -1; i < s->priced.count; i++) {
+        const smg_chunk c = i < 0 ? (smg_chunk){0, s->whole} : s->priced.items[i];
+        const smg_cut *cut = smg_compile_find_parts(r->c, s, c.elements);
+        smg_text_addf(text, "%s{\"part_elements\": %lld, \"seconds\": %.9g", i >= 0 ? ", " : "",
+                      (long long)c.elements, c.seconds);
+        if (cut != NULL)
+            smg_text_addf(text, ", \"measured\": {\"run_seconds\": %.9g, \"otherwise_run_seconds\": %.9g}",
+                          cut->seconds, cut->apart);
+        smg_text_add(text, "}");
+    }
+    smg_text_add(text, "]}");
 }
 
 static void add_json(const report *r, smg_text *text) {
@@ -240,6 +269,11 @@ static void add_json(const report *r, smg_text *text) {
     for (int i = 0; i < r->plan->groupings.count; i++) {
         add_grouping(r, &r->plan->groupings.items[i], text);
         smg_text_add(text, i + 1 < r->plan->groupings.count ? ",\n" : "\n");
+    }
+    smg_text_add(text, "  ],\n  \"in_parts\": [\n");
+    for (int i = 0; i < r->plan->splits.count; i++) {
+        add_split(r, &r->plan->splits.items[i], text);
+        smg_text_add(text, i + 1 < r->plan->splits.count ? ",\n" : "\n");
     }
     smg_text_addf(text, "  ],\n  \"unpriced\": %d,\n  \"unknown\": [\"cache hit rates\"]\n}\n", r->plan->unpriced);
 }

@@ -27,6 +27,39 @@ static void print_moves(const smg_plan *plan, smg_text *text) {
         smg_text_addf(text, "  not tried: kernels together that have more than %d between them\n", SMG_PLAN_FARTHEST);
 }
 
+const smg_cut *smg_compile_find_parts(const smg_compilation *c, const smg_split *s, int64_t elements) {
+    const smg_cut like = {.at = s->at, .kind = SMG_CUT_PARTS, .chunk = elements};
+    return smg_tuning_find_cut(&c->tuning, &like);
+}
+
+bool smg_compile_knows_split(const smg_compilation *c, const smg_split *s) {
+    bool known = smg_compile_find_parts(c, s, 0) != NULL;
+    for (int i = 0; i < s->priced.count; i++)
+        known = known || smg_compile_find_parts(c, s, s->priced.items[i].elements) != NULL;
+    return known;
+}
+
+static void print_chunk(const smg_compilation *c, const smg_split *s, smg_chunk chunk, smg_text *text) {
+    const smg_cut *cut = smg_compile_find_parts(c, s, chunk.elements);
+    if (chunk.elements > 0)
+        smg_text_addf(text, "    in parts of %lld: %.2f us", (long long)chunk.elements, chunk.seconds * 1e6);
+    else
+        smg_text_addf(text, "    whole: %.2f us", chunk.seconds * 1e6);
+    if (chunk.elements == s->chunk) smg_text_add(text, s->fixed != NULL ? ", taken as measured" : ", taken");
+    if (cut != NULL)
+        smg_text_addf(text, "; measured: a run takes %.2f us so, %.2f us otherwise", cut->seconds * 1e6,
+                      cut->apart * 1e6);
+    smg_text_add(text, "\n");
+}
+
+void smg_compile_print_split(const smg_compilation *c, const smg_split *s, smg_text *text) {
+    smg_text_addf(text, "  %s", s->what);
+    if (s->places > 1) smg_text_addf(text, ", %d times", s->places);
+    smg_text_add(text, ":\n");
+    print_chunk(c, s, (smg_chunk){0, s->whole}, text);
+    for (int i = 0; i < s->priced.count; i++) print_chunk(c, s, s->priced.items[i], text);
+}
+
 static void print_breadth(const smg_compilation *c, smg_text *text) {
     const smg_breadth *b = &c->plan->breadth;
     smg_text_addf(text,
@@ -42,6 +75,7 @@ static void print_breadth(const smg_compilation *c, smg_text *text) {
         smg_text_addf(text, "  from %d operations on none with more operations was tried than a kernel may have\n",
                       b->long_ends);
     print_moves(c->plan, text);
+    for (int i = 0; i < c->plan->splits.count; i++) smg_compile_print_split(c, &c->plan->splits.items[i], text);
 }
 
 /* The first step that was found by the same search. */

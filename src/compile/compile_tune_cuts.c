@@ -1,6 +1,6 @@
-/* compile_tune_cuts.c: other cuts of the plan of prices into kernels: each kernel of several operations apart, and each
- * two neighbours together, is a plan, which is run in turns with the one at hand where its price is near, and takes its
- * place where it is faster. */
+/* compile_tune_cuts.c: other cuts of the plan of prices into kernels: each kernel of several operations apart, each two
+ * neighbours together, and sums that several workgroups share out in each other number of parts, or in none, is a plan,
+ * which is run in turns with the one at hand where its price is near, and takes its place where it is faster. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,28 +29,54 @@ static smg_status know_rejected(smg_tuner *t, smg_model *model) {
 typedef struct proposal {
     smg_cut cut;
     double weight; /* seconds of what it is about, by price */
+    double price;  /* of that with the cut; 0: it has none by itself */
 } proposal;
 
 typedef struct proposals {
     SMG_ARRAY(proposal) items;
 } proposals;
 
-static smg_status add_proposal(smg_tuner *t, uint64_t at, bool together, double weight, proposals *all) {
-    if (smg_tuning_find_cut(&t->cuts, at) != NULL) return SMG_OK; /* by this run or an earlier one */
+static smg_status add_proposal(smg_tuner *t, smg_cut cut, double weight, double price, proposals *all) {
+    if (smg_tuning_find_cut(&t->cuts, &cut) != NULL) return SMG_OK; /* by this run or an earlier one */
     for (int i = 0; i < all->items.count; i++) {
-        if (all->items.items[i].cut.at != at) continue;
-        all->items.items[i].weight += weight;
+        proposal *other = &all->items.items[i];
+        if (other->cut.at != cut.at || other->cut.kind != cut.kind || other->cut.chunk != cut.chunk) continue;
+        other->weight += weight;
         return SMG_OK;
     }
     proposal *slot = SMG_ARRAY_PUSH(t->arena, &all->items);
     if (slot == NULL) return SMG_MEMORY;
-    *slot = (proposal){{.at = at, .together = together}, weight};
+    *slot = (proposal){cut, weight, price};
     return SMG_OK;
 }
 
+static double chunk_seconds(const smg_split *s, int64_t elements) {
+    double seconds = s->whole;
+    for (int i = 0; i < s->priced.count; i++)
+        if (s->priced.items[i].elements == elements) seconds = s->priced.items[i].seconds;
+    return seconds;
+}
+
+/* Other numbers of parts, and none. Of what prices leave whole those that are near. */
+static smg_status propose_parts(smg_tuner *t, const smg_split *s, proposals *out) {
+    double now = chunk_seconds(s, s->chunk), weight = now * s->places;
+    smg_cut cut = {.at = s->at, .kind = SMG_CUT_PARTS};
+    if (s->chunk > 0) SMG_TRY(add_proposal(t, cut, weight, s->whole, out));
+    for (int i = 0; i < s->priced.count; i++) {
+        const smg_chunk *c = &s->priced.items[i];
+        bool far_off = s->chunk == 0 && !(c->seconds < FAR_PLAN * now);
+        cut.chunk = c->elements;
+        if (c->elements != s->chunk && !far_off) SMG_TRY(add_proposal(t, cut, weight, c->seconds, out));
+    }
+    return SMG_OK;
+}
+
+/* The dearest first, of those that are about the same the nearest. */
 static int by_weight(const void *a, const void *b) {
-    double x = ((const proposal *)a)->weight, y = ((const proposal *)b)->weight;
-    return (x < y) - (x > y);
+    const proposal *x = a, *y = b;
+    if (x->weight < y->weight || x->weight > y->weight) return (x->weight < y->weight) - (x->weight > y->weight);
+    if (x->price < y->price || x->price > y->price) return (x->price > y->price) - (x->price < y->price);
+    return (x->cut.at > y->cut.at) - (x->cut.at < y->cut.at);
 }
 
 static smg_status propose(smg_tuner *t, const smg_plan *plan, proposals *out) {
@@ -58,10 +84,13 @@ static smg_status propose(smg_tuner *t, const smg_plan *plan, proposals *out) {
     for (int i = 0; i < plan->steps.count; i++) {
         const smg_pstep *step = &plan->steps.items[i];
         const smg_joint *joint = &step->joint;
-        if (step->node_count > 1) SMG_TRY(add_proposal(t, step->choice.at, false, step->price.seconds, out));
+        const smg_cut apart = {.at = step->choice.at, .kind = SMG_CUT_APART};
+        const smg_cut together = {.at = joint->at, .kind = SMG_CUT_TOGETHER};
+        if (step->node_count > 1) SMG_TRY(add_proposal(t, apart, step->price.seconds, 0, out));
         if (joint->at != 0 && joint->seconds < FAR_PLAN * joint->apart)
-            SMG_TRY(add_proposal(t, joint->at, true, joint->apart, out));
+            SMG_TRY(add_proposal(t, together, joint->apart, 0, out));
     }
+    for (int i = 0; i < plan->splits.count; i++) SMG_TRY(propose_parts(t, &plan->splits.items[i], out));
     if (out->items.count > 0) qsort(out->items.items, (size_t)out->items.count, sizeof(proposal), by_weight);
     return SMG_OK;
 }
@@ -91,22 +120,56 @@ static smg_status is_near(smg_tuner *t, const smg_compilation *now, const smg_tu
     return SMG_OK;
 }
 
-/* Both plans were run: what that says of the cut, the last of `with`. *out_faster: it takes the place. */
-static void judge(smg_tuner *t, const smg_tune_turns *both, smg_tuning *with, bool *out_faster) {
-    smg_cut *cut = &with->cuts[with->cut_count - 1];
-    bool together = cut->together;
+/* How many elements parts of these nodes have in a plan. */
+static int64_t chunk_in(const smg_plan *plan, uint64_t at) {
+    int64_t chunk = 0;
+    for (int i = 0; i < plan->splits.count; i++)
+        if (plan->splits.items[i].at == at) chunk = plan->splits.items[i].chunk;
+    return chunk;
+}
+
+/* In the place of what decides of the same nodes. */
+static void set_decided(smg_tuning *io, const smg_cut *cut) {
+    int count = 0;
+    for (int i = 0; i < io->cut_count; i++)
+        if (io->cuts[i].at != cut->at) io->cuts[count++] = io->cuts[i];
+    io->cuts[count] = *cut;
+    io->cut_count = count + 1;
+}
+
+static void set_tried(smg_tuning *io, const smg_cut *cut) {
+    int count = 0;
+    for (int i = 0; i < io->tried_count; i++)
+        if (io->tried[i].at != cut->at || io->tried[i].chunk != cut->chunk) io->tried[count++] = io->tried[i];
+    io->tried[count] = *cut;
+    io->tried_count = count + 1;
+}
+
+/* Both plans were run: what that says of the cut. *out_faster: its plan takes the place of `now`. */
+static smg_status judge(smg_tuner *t, const smg_plan *now, const smg_tune_turns *both, smg_cut cut, bool *out_faster) {
+    bool together = cut.kind == SMG_CUT_TOGETHER, parts = cut.kind == SMG_CUT_PARTS;
     bool faster = both->median[1] < SMG_TUNE_MARGIN * both->median[0] && both->least[1] < both->least[0];
     bool slower = together && both->median[1] > SMG_TUNE_NOISE * both->median[0] && both->least[1] > both->least[0];
+    smg_tuning kept;
+    SMG_TRY(smg_tuning_copy(&t->cuts, t->arena, &kept)); /* has room for one more of each kind */
     if (t->untuned == 0) t->untuned = t->best = both->median[0];
-    cut->seconds = both->median[together ? 1 : 0];
-    cut->apart = both->median[together ? 0 : 1];
-    cut->together = together && !slower;                             /* neighbours that are better as they are */
-    if (!faster && !slower) with->tried[with->tried_count++] = *cut; /* there is room for one more */
-    if (!faster && !slower) with->cut_count--;
-    t->cuts = *with;
+    cut.seconds = both->median[together || parts ? 1 : 0];
+    cut.apart = both->median[together || parts ? 0 : 1];
+    if (slower) cut.kind = SMG_CUT_APART; /* neighbours that are better as they are */
+    if (faster || slower) set_decided(&kept, &cut);
+    smg_cut other = cut;
+    if (parts && faster) {
+        /* As many parts as there were are not asked for again. */
+        other.chunk = chunk_in(now, cut.at);
+        other.seconds = cut.apart;
+        other.apart = cut.seconds;
+    }
+    if (parts || !(faster || slower)) set_tried(&kept, &other);
+    t->cuts = kept;
     if (faster) t->best = fmin(t->best, both->median[1]);
     t->cuts_faster += faster;
     *out_faster = faster;
+    return SMG_OK;
 }
 
 /* *io_model is of the plan at hand; that with the cut takes its place where it is faster. */
@@ -115,16 +178,17 @@ static smg_status try_cut(smg_tuner *t, smg_cut cut, smg_model **io_model) {
     bool near = false, right = false, faster = false;
     smg_tune_turns both = {.models = {*io_model, NULL}};
     SMG_TRY(smg_tuning_copy(&t->cuts, t->arena, &with)); /* has room for one more */
-    with.cuts[with.cut_count++] = cut;
+    set_decided(&with, &cut);
     SMG_TRY(is_near(t, smg_model_compilation(*io_model), &with, &near));
     if (!near) return SMG_OK;
     smg_open_parts parts = t->parts;
     parts.measured = &with;
     t->cuts_tried++;
+    const smg_plan *now = smg_model_compilation(*io_model)->plan;
     smg_status status = smg_tuner_open_checked(t, &parts, "another cut", &both.models[1], &right);
     t->wrong += status == SMG_OK && !right;
     if (status == SMG_OK && right) status = smg_tuner_time_runs(t, &both, "cuts", t->options->seconds / CUT_SHARE);
-    if (status == SMG_OK && right && !t->stopped) judge(t, &both, &with, &faster);
+    if (status == SMG_OK && right && !t->stopped) status = judge(t, now, &both, cut, &faster);
     smg_model_close(faster ? *io_model : both.models[1]);
     if (faster) *io_model = both.models[1];
     return status;

@@ -3,7 +3,7 @@
  * A text: a line with the hash of all that follows, then the smg, device and driver it is of, then a line for each that
  * was measured, in this order:
  *
- *     smg tuning 2 0123456789abcdef
+ *     smg tuning 3 0123456789abcdef
  *     smg = 0.1 89ab..
  *     device = NVIDIA H200
  *     driver = NVIDIA 570.1
@@ -12,15 +12,19 @@
  *     passes 0123456789abcdef 0123456789abcdef 140.8
  *     beaten 0123456789abcdef 123456789abcdef0 151.7
  *     apart 0123456789abcdef 812.0 740.5
+ *     parts 23456789abcdef01 512 731.2 740.5
  *     tried 123456789abcdef0 740.9 740.5
+ *     tried parts 23456789abcdef01 0 752.6 740.5
  *
  * "kernel" has nodes at sizes, the schedule that was confirmed in turns, and what it and the one of the lowest price
  * took, in microseconds. "alone", "passes" and "beaten" (smg_timing_kind) have nodes, one schedule and what it took.
  * "apart" and "together" have nodes that are better so, "tried" nodes for which the other way was no faster; each with
- * what a run took with them together and apart. Plans are made by kernels, apart and together.
+ * what a run took with them together and apart. "parts" have nodes whose sums are better in parts of so many elements,
+ * 0: without, "tried parts" a number that was no faster or is faster no more; each with what a run took so and
+ * otherwise. Plans are made by kernels, apart, together and parts.
  *
- * The numbers are hashes of what this smg makes of a graph: a schedule is taken only where it is among those that the
- * planner finds for the nodes, so that nothing in a file can ask for one that is not legal. */
+ * The numbers are hashes of what this smg makes of a graph: a schedule, or a number of parts, is taken only where it is
+ * among those that the planner finds for the nodes, so that nothing in a file can ask for one that is not legal. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,14 +33,15 @@
 
 #define MOST_SECONDS 1e6 /* of a kernel that was measured */
 
-static const char magic[] = "smg tuning 2 ";
-static const char older[] = "smg tuning 1 "; /* has kernels and cuts only */
-enum { HASH_DIGITS = 16 };
+static const char magic[] = "smg tuning 3 ";
+/* Kernels and cuts only; and no sums in parts. */
+static const char *const older[] = {"smg tuning 1 ", "smg tuning 2 "};
+enum { HASH_DIGITS = 16, MOST_DIGITS = 18 /* of a number that an int64_t has room for */ };
 
 static const char *const kernel_words[] = {"kernel "};
 static const char *const timing_words[] = {"alone ", "passes ", "beaten "}; /* by smg_timing_kind */
-static const char *const cut_words[] = {"apart ", "together "};             /* by smg_cut.together */
-static const char *const tried_words[] = {"tried "};
+static const char *const cut_words[] = {"apart ", "together ", "parts "};   /* by smg_cut_kind */
+static const char *const tried_words[] = {"tried parts ", "tried "};
 
 /* ---- where it lies -------------------------------------------------------------------------------- */
 
@@ -58,6 +63,22 @@ static void add_header(const smg_target *t, smg_text *text) {
     smg_text_addf(text, "device = %s\ndriver = %s\nuuid = ", t->name, t->driver);
     for (size_t i = 0; i < sizeof(t->uuid); i++) smg_text_addf(text, "%02x", (unsigned)t->uuid[i]);
     smg_text_add(text, "\n");
+}
+
+/* ---- orders --------------------------------------------------------------------------------------- */
+
+/* Measurements and cuts begin with the nodes that they are of. */
+static int by_nodes(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* What was tried of some nodes: sums in parts of fewer elements first. Apart and together are one. */
+static int by_nodes_and_parts(const void *a, const void *b) {
+    const smg_cut *x = a, *y = b;
+    int64_t i = x->kind == SMG_CUT_PARTS ? x->chunk : -1, k = y->kind == SMG_CUT_PARTS ? y->chunk : -1;
+    int order = by_nodes(&x->at, &y->at);
+    return order != 0 ? order : (i > k) - (i < k);
 }
 
 /* ---- reading -------------------------------------------------------------------------------------- */
@@ -105,10 +126,21 @@ static bool take_timing(const char **at, const smg_timing *before, smg_timing *o
     return before == NULL || before->at < out->at || (before->at == out->at && before->schedule < out->schedule);
 }
 
-/* "AT MICROSECONDS MICROSECONDS", by ascending AT. */
-static bool take_cut(const char **at, const smg_cut *before, smg_cut *out) {
-    if (!take_hash(at, &out->at) || !take_seconds(at, &out->seconds) || !take_seconds(at, &out->apart)) return false;
-    return *(*at)++ == '\n' && (before == NULL || before->at < out->at);
+static bool take_chunk(const char **at, int64_t *out) {
+    char *end = NULL;
+    size_t digits = **at == ' ' ? strspn(*at + 1, "0123456789") : 0;
+    if (digits == 0 || digits > MOST_DIGITS) return false;
+    *out = strtoll(*at + 1, &end, 10);
+    *at = end;
+    return true;
+}
+
+/* "AT MICROSECONDS MICROSECONDS", of parts "AT ELEMENTS MICROSECONDS MICROSECONDS". Of what decides each AT comes once,
+ * of what was tried in each number of parts. */
+static bool take_cut(const char **at, bool tried, const smg_cut *before, smg_cut *out) {
+    if (!take_hash(at, &out->at) || (out->kind == SMG_CUT_PARTS && !take_chunk(at, &out->chunk))) return false;
+    if (!take_seconds(at, &out->seconds) || !take_seconds(at, &out->apart) || *(*at)++ != '\n') return false;
+    return before == NULL || (tried ? by_nodes_and_parts : by_nodes)(before, out) < 0;
 }
 
 typedef struct lines {
@@ -147,13 +179,14 @@ static smg_status take_cuts(const char **at, smg_arena *arena, lines *io, bool *
     while (*io_good && take_word(at, cut_words, SMG_COUNT_OF(cut_words), &which)) {
         smg_cut *slot = SMG_ARRAY_PUSH(arena, &io->cuts);
         if (slot == NULL) return SMG_MEMORY;
-        slot->together = which == 1;
-        *io_good = take_cut(at, io->cuts.count > 1 ? slot - 1 : NULL, slot);
+        slot->kind = (smg_cut_kind)which;
+        *io_good = take_cut(at, false, io->cuts.count > 1 ? slot - 1 : NULL, slot);
     }
     while (*io_good && take_word(at, tried_words, SMG_COUNT_OF(tried_words), &which)) {
         smg_cut *slot = SMG_ARRAY_PUSH(arena, &io->tried);
         if (slot == NULL) return SMG_MEMORY;
-        *io_good = take_cut(at, io->tried.count > 1 ? slot - 1 : NULL, slot);
+        slot->kind = which == 0 ? SMG_CUT_PARTS : SMG_CUT_APART;
+        *io_good = take_cut(at, true, io->tried.count > 1 ? slot - 1 : NULL, slot);
     }
     return SMG_OK;
 }
@@ -195,7 +228,9 @@ static smg_status parse(smg_context *ctx, const smg_target *t, const char *path,
                         size_t size, smg_arena *arena, smg_tuning *out) {
     const char *at = text + sizeof(magic) - 1;
     uint64_t hash = 0;
-    bool old = strncmp(text, older, sizeof(older) - 1) == 0;
+    const char *header = text;
+    int which;
+    bool old = take_word(&header, older, SMG_COUNT_OF(older), &which);
     bool good = (old || strncmp(text, magic, sizeof(magic) - 1) == 0) && take_hash(&at, &hash) && *at++ == '\n';
     if (!good || strlen(text) != size || hash != smg_hash_text(SMG_HASH_SEED, at))
         return smg_fail(ctx, SMG_FORMAT, "%s is no tuning file, or a damaged one", path);
@@ -245,12 +280,6 @@ smg_status smg_tuning_known(smg_context *ctx, const smg_target *t, const char *p
 
 /* ---- writing -------------------------------------------------------------------------------------- */
 
-/* Measurements and cuts begin with the nodes that they are of. */
-static int by_nodes(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int by_schedule(const void *a, const void *b) {
     const smg_timing *x = a, *y = b;
     int order = by_nodes(&x->at, &y->at);
@@ -266,11 +295,11 @@ static void sort(void *items, int count, size_t size, int (*order)(const void *,
     if (count > 1) qsort(items, (size_t)count, size, order);
 }
 
-const smg_cut *smg_tuning_find_cut(const smg_tuning *tuning, uint64_t at) {
+const smg_cut *smg_tuning_find_cut(const smg_tuning *tuning, const smg_cut *like) {
     for (int i = 0; i < tuning->cut_count; i++)
-        if (tuning->cuts[i].at == at) return &tuning->cuts[i];
+        if (by_nodes_and_parts(&tuning->cuts[i], like) == 0) return &tuning->cuts[i];
     for (int i = 0; i < tuning->tried_count; i++)
-        if (tuning->tried[i].at == at) return &tuning->tried[i];
+        if (by_nodes_and_parts(&tuning->tried[i], like) == 0) return &tuning->tried[i];
     return NULL;
 }
 
@@ -278,7 +307,7 @@ void smg_tuning_sort(smg_tuning *tuning) {
     sort(tuning->items, tuning->count, sizeof(*tuning->items), by_nodes);
     sort(tuning->cuts, tuning->cut_count, sizeof(*tuning->cuts), by_nodes);
     sort(tuning->timings, tuning->timing_count, sizeof(*tuning->timings), by_schedule);
-    sort(tuning->tried, tuning->tried_count, sizeof(*tuning->tried), by_nodes);
+    sort(tuning->tried, tuning->tried_count, sizeof(*tuning->tried), by_nodes_and_parts);
 }
 
 /* Of `more`, what is not among the items, which are in order. */
@@ -298,7 +327,7 @@ static void drop_decided(smg_tuning *io) {
     int count = 0;
     for (int i = 0; i < io->tried_count; i++)
         if (io->cut_count == 0 ||
-            bsearch(&io->tried[i], io->cuts, (size_t)io->cut_count, sizeof(*io->cuts), by_nodes) == NULL)
+            bsearch(&io->tried[i], io->cuts, (size_t)io->cut_count, sizeof(*io->cuts), by_nodes_and_parts) == NULL)
             io->tried[count++] = io->tried[i];
     io->tried_count = count;
 }
@@ -323,7 +352,7 @@ static void add_all(const smg_tuning *from, smg_tuning *io) {
     io->timing_count = add_missing(io->timings, io->timing_count, from->timings, from->timing_count,
                                    sizeof(*io->timings), by_schedule);
     io->tried_count =
-        add_missing(io->tried, io->tried_count, from->tried, from->tried_count, sizeof(*io->tried), by_nodes);
+        add_missing(io->tried, io->tried_count, from->tried, from->tried_count, sizeof(*io->tried), by_nodes_and_parts);
     smg_tuning_sort(io);
 }
 
@@ -346,7 +375,9 @@ static smg_status merge(const smg_tuning *before, const smg_tuning *now, smg_are
 }
 
 static void add_cut(const char *word, const smg_cut *c, smg_text *text) {
-    smg_text_addf(text, "%s%016llx %.3f %.3f\n", word, (unsigned long long)c->at, c->seconds * 1e6, c->apart * 1e6);
+    smg_text_addf(text, "%s%016llx", word, (unsigned long long)c->at);
+    if (c->kind == SMG_CUT_PARTS) smg_text_addf(text, " %lld", (long long)c->chunk);
+    smg_text_addf(text, " %.3f %.3f\n", c->seconds * 1e6, c->apart * 1e6);
 }
 
 static void add_lines(const smg_tuning *tuning, smg_text *text) {
@@ -361,8 +392,9 @@ static void add_lines(const smg_tuning *tuning, smg_text *text) {
                       (unsigned long long)m->schedule, m->seconds * 1e6);
     }
     for (int i = 0; i < tuning->cut_count; i++)
-        add_cut(cut_words[tuning->cuts[i].together ? 1 : 0], &tuning->cuts[i], text);
-    for (int i = 0; i < tuning->tried_count; i++) add_cut(tried_words[0], &tuning->tried[i], text);
+        add_cut(cut_words[tuning->cuts[i].kind], &tuning->cuts[i], text);
+    for (int i = 0; i < tuning->tried_count; i++)
+        add_cut(tried_words[tuning->tried[i].kind == SMG_CUT_PARTS ? 0 : 1], &tuning->tried[i], text);
 }
 
 static smg_status write_text(smg_context *ctx, const smg_target *t, const char *path, const smg_tuning *tuning) {
@@ -402,8 +434,11 @@ uint64_t smg_tuning_hash(uint64_t hash, const smg_tuning *tuning) {
     hash = smg_hash_u64(hash, (uint64_t)tuning->count);
     for (int i = 0; i < tuning->count; i++)
         hash = smg_hash_u64(smg_hash_u64(hash, tuning->items[i].at), tuning->items[i].schedule);
-    for (int i = 0; i < tuning->cut_count; i++)
-        hash = smg_hash_u64(smg_hash_u64(hash, tuning->cuts[i].at), tuning->cuts[i].together ? 1 : 0);
+    for (int i = 0; i < tuning->cut_count; i++) {
+        const smg_cut *cut = &tuning->cuts[i];
+        hash = smg_hash_u64(smg_hash_u64(hash, cut->at), (uint64_t)cut->kind);
+        if (cut->kind == SMG_CUT_PARTS) hash = smg_hash_u64(hash, (uint64_t)cut->chunk);
+    }
     return hash;
 }
 

@@ -61,11 +61,18 @@ typedef struct smg_timing {
     smg_timing_kind kind;
 } smg_timing;
 
-/* Some nodes at some sizes, as one kernel or cut: what a run of the whole took either way. */
+typedef enum smg_cut_kind {
+    SMG_CUT_APART,    /* they are no kernel */
+    SMG_CUT_TOGETHER, /* they are one */
+    SMG_CUT_PARTS     /* their sums are in parts of so many elements, or whole */
+} smg_cut_kind;
+
+/* Some nodes at some sizes: what a run of the whole took with them so and otherwise. */
 typedef struct smg_cut {
-    uint64_t at;   /* as in smg_choice */
-    bool together; /* they are one kernel */
-    double seconds, apart;
+    uint64_t at; /* as in smg_choice, or smg_split */
+    smg_cut_kind kind;
+    double seconds, apart; /* as one kernel, or in parts of so many; otherwise */
+    int64_t chunk;         /* of PARTS: elements of a part; 0: no parts */
 } smg_cut;
 
 /* Constants that lie one behind the other, each `stride` elements on. */
@@ -112,7 +119,8 @@ typedef struct smg_plan_options {
     /* For the report: by ascending `at` and schedule. */
     const smg_timing *timings;
     int timing_count;
-    /* Nodes that are one kernel or not because that was measured, in any order; for SMG_OBJECTIVE_TIME. */
+    /* Nodes that are one kernel or not, or whose sums have so many parts or none, because that was measured, in any
+     * order; for SMG_OBJECTIVE_TIME. Numbers of parts that the planner does not find by itself mean nothing. */
     const smg_cut *cuts;
     int cut_count;
     int rivals;  /* so many further schedules of each step of the run list, at most, are lowered to be measured */
@@ -175,6 +183,23 @@ typedef struct smg_moves {
     int left, uncut; /* moves, and segments of the order that they make, that have none: there were as many as may */
     SMG_ARRAY(smg_move) taken;
 } smg_moves;
+
+/* What the kernels of some sums take in parts of so many elements, by price. */
+typedef struct smg_chunk {
+    int64_t elements;
+    double seconds;
+} smg_chunk;
+/* Kernels of the list that was cut first, whose sums are in parts, or could be. Where the same structure comes again,
+ * its first place. */
+typedef struct smg_split {
+    uint64_t at;          /* of the nodes at the sizes that prices are for: the same in other graphs with such nodes */
+    const char *what;     /* "sums of 2 kernels from y on" */
+    int places;           /* how often it comes */
+    double whole;         /* seconds by price, without parts */
+    int64_t chunk;        /* elements of a part; 0: there are none */
+    const smg_cut *fixed; /* decided, because it was measured; NULL: prices did */
+    SMG_ARRAY(smg_chunk) priced;
+} smg_split;
 
 /* A schedule that was lowered. */
 typedef struct smg_tried {
@@ -252,7 +277,8 @@ typedef struct smg_plan {
     double kept, with_ends, without_ends;
     smg_breadth breadth;
     smg_moves moves;
-    int64_t live; /* bytes of values between kernels of the run list that live at a time, at most */
+    SMG_ARRAY(smg_split) splits; /* of the run list: sums in parts, and of what is left whole those that have a price */
+    int64_t live;                /* bytes of values between kernels of the run list that live at a time, at most */
     /* Where the options ask for a report: */
     SMG_ARRAY(smg_grouping) groupings;
     int unpriced; /* runs of steps that have no price, because the search ends before them */

@@ -125,8 +125,12 @@ bool plan_comes_first(const planner *p, const partition *one, const partition *o
 smg_status plan_search_moves(planner *p, partition *io);
 /* What a segment costs, by the objective. */
 double plan_cost_of(const planner *p, const segment *s);
-/* plan_split.c: another planner and its partition where sums in parts are cheaper, else those that are given. */
-smg_status plan_split_sums(planner **io_p, partition *io_partition);
+/* plan_split.c: another planner and its partition where sums in parts are cheaper, or were measured to be faster, else
+ * those that are given. Tells the plan what was tried. */
+smg_status plan_split_sums(planner **io_p, partition *io_partition, smg_plan *plan);
+/* plan_segment.c: what was measured of these nodes as one kernel or of their sums in parts; NULL: nothing that plans
+ * are made by. */
+const smg_cut *plan_find_cut(const planner *p, uint64_t at, bool parts);
 
 /* plan_limits.c: what the options allow of the run list. */
 int plan_longest(const planner *p);                    /* nodes of a segment at most */

@@ -334,7 +334,7 @@ static smg_status add_steps(planner *p, const partition *of, smg_plan *plan) {
 
 /* With sums in parts where that is cheaper, and then in another order. */
 static smg_status add_run(planner *p, partition *of, smg_plan *plan) {
-    SMG_TRY(plan_split_sums(&p, of));
+    SMG_TRY(plan_split_sums(&p, of, plan));
     SMG_TRY(plan_search_moves(p, of));
     plan->graph = p->g;
     plan->origin = p->origin;

@@ -63,15 +63,21 @@ smg_status plan_find_members(planner *p, int from, int to, int body, smg_arena *
     return SMG_OK;
 }
 
+const smg_cut *plan_find_cut(const planner *p, uint64_t at, bool parts) {
+    const smg_plan_options *o = p->options;
+    const smg_cut *found = NULL;
+    if (o->objective != SMG_OBJECTIVE_TIME || o->rank > 0 || o->unfused) return NULL;
+    for (int i = 0; i < o->cut_count; i++)
+        if (o->cuts[i].at == at && (o->cuts[i].kind == SMG_CUT_PARTS) == parts) found = &o->cuts[i];
+    return found;
+}
+
 /* Is it one kernel, or not, because that was measured? */
 static smg_status apply_cut(planner *p, segment *s) {
-    const smg_plan_options *o = p->options;
-    const smg_cut *cut = NULL;
-    if (!s->possible || o->objective != SMG_OBJECTIVE_TIME || o->rank > 0 || o->unfused) return SMG_OK;
-    for (int i = 0; i < o->cut_count; i++)
-        if (o->cuts[i].at == s->at) cut = &o->cuts[i];
+    if (!s->possible) return SMG_OK;
+    const smg_cut *cut = plan_find_cut(p, s->at, false);
     if (cut == NULL) return SMG_OK;
-    if (cut->together) {
+    if (cut->kind == SMG_CUT_TOGETHER) {
         s->cut = cut;
         return SMG_OK;
     }

@@ -5,8 +5,8 @@
  *
  * What is tried: for each kernel of the run list that leaves the device idle, alone and with the one behind it, and
  * for runs of a few kernels that sum along one axis (a maximum, then a sum that needs it), or all but the first do and
- * that one makes what they sum up, some numbers of parts.
- * Kernels of equal structure are looked at once. */
+ * that one makes what they sum up, some numbers of parts. Which of them is taken, prices say, or what was measured
+ * of these nodes (smg_plan_options.cuts). Kernels of equal structure are looked at once. */
 #include <math.h>
 
 #include "plan/plan_parts.h"
@@ -26,13 +26,24 @@
 #define SPLIT_WAIT 1.5
 #define SPLIT_COST 4.0 /* dispatches that a kernel takes at least, to be looked at */
 
-/* What came out for kernels of one structure. */
-typedef struct verdict {
-    bool pays;
+/* Hashes of nodes whose sums have parts are none of segments. */
+#define SPLIT_SEED 0x7061727473
+
+/* A number of parts that has a price. */
+typedef struct way {
     int member, axis; /* the sum, and the dim of its first operand */
     int64_t chunk;
-    double before, after; /* seconds */
-    bool front;           /* the run begins with a kernel that each part makes for itself */
+    double seconds;
+    bool front; /* the run begins with a kernel that each part makes for itself */
+} way;
+
+/* What came out for kernels of one structure. */
+typedef struct verdict {
+    uint64_t at; /* of it at nominal sizes */
+    SMG_ARRAY(way) ways;
+    double before, after; /* seconds, of the cheapest way */
+    int best, taken;      /* the cheapest; -1: there is none, they stay whole */
+    const smg_cut *fixed; /* that decided what is taken; NULL: prices did */
 } verdict;
 
 /* Kernels of the run list, one behind the other. */
@@ -44,11 +55,19 @@ typedef struct run {
     bool hope; /* all but the first come near to what they take, in parts */
 } run;
 
+/* A run that was looked at. */
+typedef struct looked {
+    int first, last;
+    smg_node_id member; /* the first */
+    const verdict *how;
+} looked;
+
 typedef struct splitter {
     planner *p;
     const partition *of;
     smg_arena *arena;
     smg_map *known; /* by structure */
+    SMG_ARRAY(looked) looked;
 } splitter;
 
 static const segment *segment_of(const splitter *s, int kernel) {
@@ -200,9 +219,19 @@ static int64_t chunk_of(const splitter *s, const run *r, const plan_split *split
     return chunk;
 }
 
+static smg_status add_way(const splitter *s, const way *w, verdict *io) {
+    way *slot = SMG_ARRAY_PUSH(s->arena, &io->ways);
+    if (slot == NULL) return SMG_MEMORY;
+    *slot = *w;
+    if (!(w->seconds < SPLIT_ALIKE * io->after)) return SMG_OK;
+    io->after = w->seconds;
+    io->best = io->ways.count - 1;
+    return SMG_OK;
+}
+
 /* The axis of a member's sum, in several numbers of parts, from many to few. */
 static smg_status try_axis(const splitter *s, const run *r, int member, const bool *own, plan_split *split,
-                           bool *io_covered, verdict *io_best) {
+                           bool *io_covered, verdict *io) {
     int64_t extent = extent_at(s, split->node, split->axis), last = 0;
     int64_t asked = s->p->options->parts, number = asked > 0 ? asked : most_parts(s, r, extent);
     bool hopeless = false;
@@ -217,13 +246,8 @@ static smg_status try_axis(const splitter *s, const run *r, int member, const bo
         smg_status status = time_in_parts(s, r, split, own, arena, io_covered, &seconds, &front);
         smg_arena_destroy(arena);
         SMG_TRY(status);
-        if (seconds < SPLIT_ALIKE * io_best->after) {
-            io_best->after = seconds;
-            io_best->front = front;
-            io_best->member = member;
-            io_best->chunk = split->chunk;
-            io_best->axis = split->axis;
-        }
+        const way w = {member, split->axis, split->chunk, seconds, front};
+        if (!isinf(seconds)) SMG_TRY(add_way(s, &w, io));
         bool far_off = seconds > SPLIT_HOPE * r->seconds;
         if (asked > 0 || (hopeless && far_off)) break;
         if (far_off) number /= 2;
@@ -232,14 +256,37 @@ static smg_status try_axis(const splitter *s, const run *r, int member, const bo
     return SMG_OK;
 }
 
-static smg_status try_run(const splitter *s, const run *r, verdict *out) {
+/* In parts of so many elements: the cheapest, of several axes that may be; -1: it has no price. */
+static int find_way(const verdict *v, int64_t chunk) {
+    int found = v->best >= 0 && v->ways.items[v->best].chunk == chunk ? v->best : -1;
+    if (found >= 0) return found;
+    for (int i = 0; i < v->ways.count; i++) {
+        const way *w = &v->ways.items[i];
+        if (w->chunk == chunk && (found < 0 || w->seconds < v->ways.items[found].seconds)) found = i;
+    }
+    return found;
+}
+
+/* By price, or as it was measured, where that is one of the ways. */
+static void decide(const splitter *s, verdict *io) {
+    bool asked = s->p->options->parts > 0;
+    double gain = io->best >= 0 && io->ways.items[io->best].front ? 1 : SPLIT_GAIN;
+    io->taken = io->after < gain * io->before || asked ? io->best : -1;
+    const smg_cut *cut = asked ? NULL : plan_find_cut(s->p, io->at, true);
+    int measured = cut != NULL && cut->chunk > 0 ? find_way(io, cut->chunk) : -1;
+    if (cut == NULL || (cut->chunk > 0 && measured < 0)) return;
+    io->fixed = cut;
+    io->taken = measured;
+}
+
+static smg_status try_run(const splitter *s, const run *r, uint64_t at, verdict *out) {
     bool covered[PLAN_MAX_MEMBERS] = {false};
     bool *own = SMG_ARENA_ARRAY(s->arena, bool, (size_t)s->p->g->nodes.count + 1);
     if (own == NULL) return SMG_MEMORY;
     for (int i = r->from; i < r->to; i++) own[s->p->order[i]] = true;
     const bool *summed = behind_sums(s->p, s->arena, own);
     if (summed == NULL) return SMG_MEMORY;
-    *out = (verdict){.before = r->seconds, .after = HUGE_VAL};
+    *out = (verdict){.at = at, .before = r->seconds, .after = HUGE_VAL, .best = -1};
     for (int i = 0; i < r->count; i++) {
         const smg_node *n = smg_graph_node(s->p->g, r->member[i]);
         int axis = own[r->member[i]] && !covered[i] ? summed_dim(s, n) : -1;
@@ -247,8 +294,7 @@ static smg_status try_run(const splitter *s, const run *r, verdict *out) {
         plan_split split = {.own = summed, .node = n->operand[0], .axis = axis};
         SMG_TRY(try_axis(s, r, i, own, &split, covered, out));
     }
-    double gain = out->front ? 1 : SPLIT_GAIN;
-    out->pays = out->after < gain * out->before || (s->p->options->parts > 0 && !isinf(out->after));
+    decide(s, out);
     return SMG_OK;
 }
 
@@ -267,10 +313,9 @@ static bool find_run(const splitter *s, int first, int last, bool hope, run *out
 }
 
 static smg_status judge(const splitter *s, const run *r, const verdict **out) {
-    static const verdict none = {.pays = false};
     void *found;
-    *out = &none;
     uint64_t key = plan_hash_nodes(s->p, s->p->hash, r->member, r->count);
+    uint64_t at = smg_hash_u64(plan_hash_nodes(s->p, s->p->hash_at, r->member, r->count), SPLIT_SEED);
     key = smg_hash_u64(key, (uint64_t)(2 * (r->last - r->first) + r->hope));
     if (smg_map_get(s->known, &key, sizeof(key), &found)) {
         *out = found;
@@ -278,7 +323,7 @@ static smg_status judge(const splitter *s, const run *r, const verdict **out) {
     }
     verdict *made = SMG_ARENA_NEW(s->arena, verdict);
     if (made == NULL) return SMG_MEMORY;
-    SMG_TRY(try_run(s, r, made));
+    SMG_TRY(try_run(s, r, at, made));
     *out = made;
     return smg_map_set(s->known, &key, sizeof(key), made);
 }
@@ -291,7 +336,20 @@ typedef struct best_split {
     const verdict *how;
 } best_split;
 
-static smg_status choose_runs(const splitter *s, best_split *best) {
+/* What a run saves; measured, more than any part of it may by price. */
+static double saved_by(const splitter *s, const run *r, const verdict *v) {
+    if (s->p->options->parts > 0) return r->last - r->first + 1;
+    return v->fixed != NULL ? v->before : v->before - v->ways.items[v->taken].seconds;
+}
+
+static smg_status remember(splitter *s, const run *r, const verdict *v) {
+    looked *slot = SMG_ARRAY_PUSH(s->arena, &s->looked);
+    if (slot == NULL) return SMG_MEMORY;
+    *slot = (looked){r->first, r->last, r->member[0], v};
+    return SMG_OK;
+}
+
+static smg_status choose_runs(splitter *s, best_split *best) {
     for (int last = 0; last < s->of->count; last++) {
         best[last + 1] = (best_split){.saved = best[last].saved, .first = last};
         bool hope = false; /* of the kernels behind the first */
@@ -302,23 +360,33 @@ static smg_status choose_runs(const splitter *s, best_split *best) {
             hope = false;
             if (!found) continue;
             SMG_TRY(judge(s, &r, &v));
+            SMG_TRY(remember(s, &r, v));
             hope = v->after < SPLIT_NEAR * v->before;
-            double own = s->p->options->parts > 0 ? last - first + 1 : v->before - v->after;
-            double saved = v->pays ? best[first].saved + own : 0;
+            double saved = v->taken >= 0 ? best[first].saved + saved_by(s, &r, v) : 0;
             if (saved > best[last + 1].saved) best[last + 1] = (best_split){.saved = saved, .first = first, .how = v};
         }
     }
     return SMG_OK;
 }
 
+/* "sums along an axis of 3072 in parts of 384: 6.10 us in place of 9.20 us" */
+static void add_note(const planner *p, const parts *made, const verdict *v, smg_text *text) {
+    const way *w = &v->ways.items[v->taken];
+    smg_text_add(text, "sums along an axis of ");
+    smg_size_print(p->g->sizes, made->extent, text);
+    smg_text_addf(text, " in parts of %lld: %.2f us in place of %.2f us", (long long)w->chunk, w->seconds * 1e6,
+                  v->before * 1e6);
+    if (v->fixed != NULL)
+        smg_text_addf(text, "; measured: a run took %.2f us so, %.2f us otherwise", v->fixed->seconds * 1e6,
+                      v->fixed->apart * 1e6);
+    smg_text_add(text, "\n");
+}
+
 static smg_status note(planner *p, const planner *before, const parts *made, const verdict *v) {
     const char **notes = SMG_ARENA_ARRAY(p->arena, const char *, (size_t)p->g->nodes.count + 1);
     smg_text text;
     smg_text_init(&text, p->ctx);
-    smg_text_add(&text, "sums along an axis of ");
-    smg_size_print(p->g->sizes, made->extent, &text);
-    smg_text_addf(&text, " in parts of %lld: %.2f us in place of %.2f us\n", (long long)v->chunk, v->after * 1e6,
-                  v->before * 1e6);
+    add_note(p, made, v, &text);
     const char *words = smg_arena_string(p->arena, smg_text_cstr(&text));
     smg_status status = smg_text_status(&text);
     smg_text_free(&text);
@@ -341,8 +409,9 @@ static smg_status apply(const splitter *s, const run *r, const verdict *v, smg_n
     for (int i = r->from; i < r->to; i++) own[at[s->p->order[i]]] = true;
     const bool *summed = behind_sums(before, before->arena, own);
     if (summed == NULL) return SMG_MEMORY;
-    smg_node_id node = smg_graph_node(s->p->g, r->member[v->member])->operand[0];
-    const plan_split split = {.own = summed, .node = at[node], .axis = v->axis, .chunk = v->chunk};
+    const way *w = &v->ways.items[v->taken];
+    smg_node_id node = smg_graph_node(s->p->g, r->member[w->member])->operand[0];
+    const plan_split split = {.own = summed, .node = at[node], .axis = w->axis, .chunk = w->chunk};
     SMG_TRY(parts_seek(before, &split, before->arena, &made));
     if (made != NULL) SMG_TRY(parts_plan(made, &now));
     if (now == NULL) return SMG_OK;
@@ -351,7 +420,8 @@ static smg_status apply(const splitter *s, const run *r, const verdict *v, smg_n
     return note(now, before, made, v);
 }
 
-static smg_status apply_all(const splitter *s, const best_split *best, planner **out_p) {
+/* *out_fixed: for some of them that was measured. */
+static smg_status apply_all(const splitter *s, const best_split *best, planner **out_p, bool *out_fixed) {
     smg_node_id *at = SMG_ARENA_ARRAY(s->arena, smg_node_id, (size_t)s->p->g->nodes.count + 1);
     if (at == NULL) return SMG_MEMORY;
     for (smg_node_id id = 0; id < s->p->g->nodes.count; id++) at[id] = id;
@@ -359,31 +429,97 @@ static smg_status apply_all(const splitter *s, const best_split *best, planner *
     for (int last = s->of->count - 1; last >= 0; last = best[last + 1].first - 1) {
         run r;
         if (best[last + 1].how == NULL || !find_run(s, best[last + 1].first, last, true, &r)) continue;
+        *out_fixed = *out_fixed || best[last + 1].how->fixed != NULL;
         SMG_TRY(apply(s, &r, best[last + 1].how, at, out_p));
     }
     return SMG_OK;
 }
 
-smg_status plan_split_sums(planner **io_p, partition *io_partition) {
-    splitter s = {.p = *io_p, .of = io_partition};
+/* ---- what is told --------------------------------------------------------------------------------- */
+
+static smg_status add_split(const splitter *s, const looked *l, bool taken, smg_plan *plan) {
+    const verdict *v = l->how;
+    int64_t chunk = taken ? v->ways.items[v->taken].chunk : 0;
+    const smg_cut *fixed = taken == (v->taken >= 0) ? v->fixed : NULL;
+    for (int i = 0; i < plan->splits.count; i++) {
+        smg_split *other = &plan->splits.items[i];
+        if (other->at != v->at) continue;
+        other->places++;
+        if (taken) other->chunk = chunk;
+        if (fixed != NULL) other->fixed = fixed;
+        return SMG_OK;
+    }
+    smg_split *slot = SMG_ARRAY_PUSH(s->p->arena, &plan->splits);
+    if (slot == NULL) return SMG_MEMORY;
+    *slot = (smg_split){.at = v->at, .places = 1, .whole = v->before, .chunk = chunk, .fixed = fixed};
+    int kernels = l->last - l->first + 1;
+    slot->what = smg_arena_format(s->p->arena, "sums of %d kernel%s from %s on", kernels, kernels > 1 ? "s" : "",
+                                  smg_graph_describe(s->p->g, l->member));
+    if (slot->what == NULL) return SMG_MEMORY;
+    for (int i = 0; i < v->ways.count; i++) {
+        const way *w = &v->ways.items[i];
+        if (find_way(v, w->chunk) != i) continue; /* another axis in parts as long */
+        smg_chunk *one = SMG_ARRAY_PUSH(s->p->arena, &slot->priced);
+        if (one == NULL) return SMG_MEMORY;
+        *one = (smg_chunk){w->chunk, w->seconds};
+    }
+    return SMG_OK;
+}
+
+/* What is in parts (kept: that list is taken), and other runs of kernels none of which is. */
+static smg_status tell_splits(const splitter *s, const best_split *best, bool kept, smg_plan *plan) {
+    int kernels = s->of->count;
+    int *end = SMG_ARENA_ARRAY(s->arena, int, (size_t)kernels + 1); /* of what begins there in parts; -1: is inside */
+    if (end == NULL) return SMG_MEMORY;
+    for (int last = kernels - 1; kept && last >= 0; last = best[last + 1].first - 1) {
+        if (best[last + 1].how == NULL) continue;
+        for (int k = best[last + 1].first; k <= last; k++) end[k] = -1;
+        end[best[last + 1].first] = last + 1;
+    }
+    for (int i = 0; i < s->looked.count; i++) {
+        const looked *l = &s->looked.items[i];
+        bool taken = end[l->first] == l->last + 1, whole = l->how->ways.count > 0;
+        for (int k = l->first; k <= l->last; k++) whole = whole && end[k] == 0;
+        if (taken || whole) SMG_TRY(add_split(s, l, taken, plan));
+    }
+    return SMG_OK;
+}
+
+/* Is the list with these parts the one to be taken? */
+static smg_status choose_list(const splitter *s, planner *p, bool fixed, partition *out, bool *out_kept) {
+    *out_kept = false;
+    if (p == s->p) return SMG_OK;
+    SMG_TRY(plan_choose_list(p, false, out));
+    bool pressed = out->live > out->limit || s->p->options->memory_pressure > 0;
+    if (out->over || (out->live > s->of->live && pressed)) return SMG_OK;
+    double after = seconds_in_parts(p, out, s->of->count, -HUGE_VAL);
+    *out_kept = s->p->options->parts > 0 || fixed || after < s->of->cost;
+    return SMG_OK;
+}
+
+static smg_status split_all(splitter *s, planner **io_p, partition *io_partition, smg_plan *plan) {
     planner *p;
     partition list;
-    if (s.p->options->objective != SMG_OBJECTIVE_TIME || s.p->options->unfused || s.p->options->parts < 0)
-        return SMG_OK;
-    SMG_TRY(smg_arena_create(s.p->ctx, &s.arena));
-    best_split *best = SMG_ARENA_ARRAY(s.arena, best_split, (size_t)io_partition->count + 1);
-    smg_status status = best != NULL ? smg_map_create(s.arena, &s.known) : SMG_MEMORY;
-    if (status == SMG_OK) status = choose_runs(&s, best);
-    if (status == SMG_OK) status = apply_all(&s, best, &p);
-    smg_arena_destroy(s.arena);
-    SMG_TRY(status);
-    if (p == s.p) return SMG_OK;
-    SMG_TRY(plan_choose_list(p, false, &list));
-    bool pressed = list.live > list.limit || s.p->options->memory_pressure > 0;
-    if (list.over || (list.live > io_partition->live && pressed)) return SMG_OK;
-    double after = seconds_in_parts(p, &list, io_partition->count, -HUGE_VAL);
-    if (s.p->options->parts == 0 && after >= io_partition->cost) return SMG_OK;
+    bool fixed = false, kept;
+    best_split *best = SMG_ARENA_ARRAY(s->arena, best_split, (size_t)io_partition->count + 1);
+    if (best == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_map_create(s->arena, &s->known));
+    SMG_TRY(choose_runs(s, best));
+    SMG_TRY(apply_all(s, best, &p, &fixed));
+    SMG_TRY(choose_list(s, p, fixed, &list, &kept));
+    SMG_TRY(tell_splits(s, best, kept, plan));
+    if (!kept) return SMG_OK;
     *io_p = p;
     *io_partition = list;
     return SMG_OK;
+}
+
+smg_status plan_split_sums(planner **io_p, partition *io_partition, smg_plan *plan) {
+    splitter s = {.p = *io_p, .of = io_partition};
+    if (s.p->options->objective != SMG_OBJECTIVE_TIME || s.p->options->unfused || s.p->options->parts < 0)
+        return SMG_OK;
+    SMG_TRY(smg_arena_create(s.p->ctx, &s.arena));
+    smg_status status = split_all(&s, io_p, io_partition, plan);
+    smg_arena_destroy(s.arena);
+    return status;
 }

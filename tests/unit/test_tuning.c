@@ -70,12 +70,12 @@ static smg_target device_target(fixture *f) {
 
 static const smg_measured rows[] = {{3, 10, 2e-6, 4e-6}, {UINT64_MAX, 11, 1.25e-4, 1.25e-4}};
 
-static const smg_cut cuts[] = {{9, true, 1e-4, 2e-4}, {10, false, 2e-4, 1e-4}};
+static const smg_cut cuts[] = {{9, SMG_CUT_TOGETHER, 1e-4, 2e-4, 0}, {10, SMG_CUT_APART, 2e-4, 1e-4, 0}};
 
 static const smg_timing timings[] = {
     {3, 10, 2e-6, SMG_TIMING_PASSES}, {3, 11, 3e-6, SMG_TIMING_BEATEN}, {4, 1, 5e-6, SMG_TIMING_ALONE}};
 
-static const smg_cut tried[] = {{7, false, 1e-4, 2e-4}};
+static const smg_cut tried[] = {{7, SMG_CUT_APART, 1e-4, 2e-4, 0}};
 
 static const char *write_rows(fixture *f, const smg_target *target, const char *path) {
     smg_measured items[2] = {rows[0], rows[1]};
@@ -115,7 +115,7 @@ static void test_round_trip(void **state) {
     }
     assert_int_equal(back.cut_count, 2);
     for (int i = 0; i < 2; i++) {
-        assert_true(back.cuts[i].at == cuts[i].at && back.cuts[i].together == cuts[i].together);
+        assert_true(back.cuts[i].at == cuts[i].at && back.cuts[i].kind == cuts[i].kind);
         assert_float_equal(back.cuts[i].seconds, cuts[i].seconds, 1e-9);
         assert_float_equal(back.cuts[i].apart, cuts[i].apart, 1e-9);
     }
@@ -128,7 +128,7 @@ static void test_round_trip(void **state) {
     assert_true(back.tried_count == 1 && back.tried[0].at == tried[0].at);
     assert_float_equal(back.tried[0].apart, tried[0].apart, 1e-9);
     smg_measured again = {3, 12, 1e-6, 4e-6};
-    smg_cut other = {10, true, 1e-4, 3e-4}, now_decided = {7, true, 1e-4, 3e-4};
+    smg_cut other = {10, SMG_CUT_TOGETHER, 1e-4, 3e-4, 0}, now_decided = {7, SMG_CUT_TOGETHER, 1e-4, 3e-4, 0};
     smg_cut both[2] = {other, now_decided};
     smg_timing anew[2] = {{4, 1, 6e-6, SMG_TIMING_PASSES}, {3, 12, 1e-6, SMG_TIMING_PASSES}};
     const smg_tuning more = {
@@ -141,7 +141,7 @@ static void test_round_trip(void **state) {
     assert_int_equal(back.count, 2);
     assert_true(back.items[0].schedule == 12 && back.items[1].schedule == 11);
     assert_int_equal(back.cut_count, 3);
-    assert_true(back.cuts[0].at == 7 && back.cuts[1].at == 9 && back.cuts[2].at == 10 && back.cuts[2].together);
+    assert_true(back.cuts[0].at == 7 && back.cuts[1].at == 9 && back.cuts[2].at == 10 && back.cuts[2].kind == SMG_CUT_TOGETHER);
     assert_int_equal(read_rows(f, &target, "", &back), SMG_OK);
     assert_int_equal(back.count, 0);
 }
@@ -200,7 +200,7 @@ static smg_status read_bytes(fixture *f, const smg_target *target, const char *t
 static smg_status read_body(fixture *f, const smg_target *target, const char *whole, const char *kernels) {
     const char *start = strchr(whole, '\n') + 1, *lines = strstr(start, "kernel");
     const char *body = smg_arena_format(f->arena, "%.*s%s", (int)(lines - start), start, kernels);
-    const char *text = smg_arena_format(f->arena, "smg tuning 2 %016llx\n%s",
+    const char *text = smg_arena_format(f->arena, "smg tuning 3 %016llx\n%s",
                                         (unsigned long long)smg_hash_text(SMG_HASH_SEED, body), body);
     return read_bytes(f, target, text, strlen(text));
 }
@@ -219,7 +219,7 @@ static void test_another_version(void **state) {
     const char *digit = strchr(line, '\n') - 1;
     const char *other =
         smg_arena_format(f->arena, "%.*s%c%s", (int)(digit - body), body, *digit == '0' ? '1' : '0', digit + 1);
-    const char *whole = smg_arena_format(f->arena, "smg tuning 2 %016llx\n%s",
+    const char *whole = smg_arena_format(f->arena, "smg tuning 3 %016llx\n%s",
                                          (unsigned long long)smg_hash_text(SMG_HASH_SEED, other), other);
     assert_int_equal(smg_file_write_atomic(f->ctx, path, whole, strlen(whole)), SMG_OK);
     assert_int_equal(read_rows(f, &target, path, &back), SMG_OK);
@@ -239,7 +239,7 @@ static void test_older_format(void **state) {
     assert_int_equal(read_bytes(f, &target, text, strlen(text)), SMG_OK);
     assert_int_equal(f->ignored, 1);
     assert_int_equal(read_bytes(f, &target, text, strlen(text) - 1), SMG_FORMAT);
-    text = smg_arena_format(f->arena, "smg tuning 3 %016llx\n%s", hash, body);
+    text = smg_arena_format(f->arena, "smg tuning 4 %016llx\n%s", hash, body);
     assert_int_equal(read_bytes(f, &target, text, strlen(text)), SMG_FORMAT);
     assert_int_equal(f->ignored, 1);
 }
@@ -407,7 +407,7 @@ static void test_plan_takes_measured_cuts(void **state) {
     smg_graph *g = parse(f, pair);
     const smg_plan *whole = plan(f, g, (smg_plan_options){0});
     assert_int_equal(whole->steps.count, 1);
-    smg_cut cut = {whole->steps.items[0].choice.at, false, 2e-6, 1e-6};
+    smg_cut cut = {whole->steps.items[0].choice.at, SMG_CUT_APART, 2e-6, 1e-6, 0};
     smg_plan_options options = {.cuts = &cut, .cut_count = 1};
     const smg_plan *apart = plan(f, g, options);
     assert_int_equal(apart->steps.count, 2);
@@ -424,7 +424,7 @@ static void test_plan_takes_measured_wholes(void **state) {
     smg_graph *g = parse(f, model);
     const smg_plan *parts = plan(f, g, (smg_plan_options){0});
     assert_true(parts->steps.count > 1);
-    smg_cut cut = {parts->steps.items[0].joint.at, true, 2e-6, 3e-6};
+    smg_cut cut = {parts->steps.items[0].joint.at, SMG_CUT_TOGETHER, 2e-6, 3e-6, 0};
     const smg_plan_options options = {.cuts = &cut, .cut_count = 1};
     const smg_plan *together = plan(f, g, options);
     assert_int_equal(together->steps.count, parts->steps.count - 1);
