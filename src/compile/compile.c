@@ -111,6 +111,7 @@ static smg_status choose_sizes(smg_compilation *c) {
                                          .rivals = options->passes.rivals,
                                          .report = options->report,
                                          .search = options->search,
+                                         .splits = options->search || options->report || options->measured != NULL,
                                          .nominal = c->nominal};
     return SMG_OK;
 }

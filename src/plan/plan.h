@@ -126,6 +126,7 @@ typedef struct smg_plan_options {
     int rivals;  /* so many further schedules of each step of the run list, at most, are lowered to be measured */
     bool report; /* what steps save, and what neighbours would be as one kernel: smg_pstep.apart, smg_plan.groupings */
     bool search; /* how schedules of the run list were found: smg_pstep.search */
+    bool splits; /* of smg_plan.splits also numbers of parts that by price are one kernel with what sums the parts up */
 } smg_plan_options;
 /* Of timings in that order; NULL: it was not measured. */
 const smg_timing *smg_timing_find(const smg_timing *timings, int count, uint64_t at, uint64_t schedule);
@@ -184,7 +185,7 @@ typedef struct smg_moves {
     SMG_ARRAY(smg_move) taken;
 } smg_moves;
 
-/* What the kernels of some sums take in parts of so many elements, by price. */
+/* What the kernels of some sums take in parts of so many elements, by price, others than those that sum the parts up. */
 typedef struct smg_chunk {
     int64_t elements;
     double seconds;

@@ -88,7 +88,9 @@ typedef struct planner {
     const smg_node_id *origin; /* per node: that graph's node of the same value, -1 */
     /* Per node: sums of parts that come together have one number, n, sums of all that they make -n; others 0. */
     const int *together;
+    const int *merges; /* per node: it sums up parts of that number; others 0 */
     int groups;        /* such numbers */
+    bool parted;       /* parts are no kernel with what sums them up */
     const char **note; /* per node: why it is in parts, or NULL */
     const bool *only;  /* per node: belongs to the order, however little of the graph that is; NULL: all do */
 } planner;
@@ -141,6 +143,8 @@ smg_status plan_limit(planner *p, partition *out);
 bool plan_is_allowed(const planner *p, partition *out, int from, int to, const segment *s);
 /* Is there another limit, now that a cut was looked for: the least that any needs, or what pressure makes of it? */
 bool plan_limit_again(const planner *p, partition *out);
+/* Are parts of sums and what sums them up among the nodes [from, to) of the order? */
+bool plan_joins_parts(const planner *p, int from, int to);
 /* Why the nodes are not to be one kernel, as a line; false: nothing speaks against it. */
 bool plan_tell_limit(const planner *p, const partition *of, int from, int to, const segment *s, smg_text *why);
 smg_status plan_over_limit(const planner *p, int64_t least);

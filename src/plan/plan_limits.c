@@ -53,8 +53,17 @@ static bool gains(const planner *p, const partition *of, int from, int to, const
     return !asks_for_gain(p) || to == from + 1 || gain(of, from, to, s) >= p->options->min_gain;
 }
 
+bool plan_joins_parts(const planner *p, int from, int to) {
+    for (int i = from; p->merges != NULL && i < to; i++) {
+        int of = p->together[p->order[i]];
+        for (int k = i + 1; of > 0 && k < to; k++)
+            if (p->merges[p->order[k]] == of) return true;
+    }
+    return false;
+}
+
 bool plan_is_allowed(const planner *p, partition *out, int from, int to, const segment *s) {
-    if (!gains(p, out, from, to, s)) return false;
+    if (!gains(p, out, from, to, s) || (p->parted && plan_joins_parts(p, from, to))) return false;
     int64_t live = plan_live(p, from, to), before = out->best[from].least, widest = live > before ? live : before;
     if (widest < out->best[to].least) out->best[to].least = widest;
     return live <= out->limit;
@@ -100,6 +109,8 @@ bool plan_tell_limit(const planner *p, const partition *of, int from, int to, co
     } else if (s->possible && !gains(p, of, from, to, s) && gain(of, from, to, s) > 0) {
         smg_text_addf(why, "together %.1f %% of their time alone is saved, less than the %.1f %% asked for\n",
                       100 * gain(of, from, to, s), 100 * p->options->min_gain);
+    } else if (s->possible && p->parted && plan_joins_parts(p, from, to)) {
+        smg_text_add(why, "together sums would have no parts, which were measured\n");
     } else if (s->possible && live > of->limit) {
         smg_text_addf(why, "together %lld bytes of values live between kernels, %lld may\n", (long long)live,
                       (long long)of->limit);

@@ -89,7 +89,7 @@ bool moves_is_cheaper(const mover *m, double cost, double seconds) {
 
 smg_status moves_is_allowed(mover *m, planner *p, span nodes, const segment *s, bool *out_allowed) {
     double alone = 0, gain = m->p->options->min_gain;
-    *out_allowed = s->possible;
+    *out_allowed = s->possible && !(p->parted && plan_joins_parts(p, nodes.from, nodes.to));
     if (gain <= 0 || nodes.to - nodes.from == 1) return SMG_OK;
     for (int i = nodes.from; i < nodes.to && *out_allowed; i++) {
         const segment *one;

@@ -208,8 +208,8 @@ smg_node_id parts_push(parts *s, smg_node node) {
     smg_node_id id = smg_graph_push(s->to, &node);
     smg_type *type = SMG_ARRAY_PUSH(s->arena, &s->storage);
     smg_node_id *from = SMG_ARRAY_PUSH(s->arena, &s->from);
-    int *together = SMG_ARRAY_PUSH(s->arena, &s->together);
-    if (id < 0 || type == NULL || from == NULL || together == NULL) return -1;
+    int *together = SMG_ARRAY_PUSH(s->arena, &s->together), *merges = SMG_ARRAY_PUSH(s->arena, &s->merges);
+    if (id < 0 || type == NULL || from == NULL || together == NULL || merges == NULL) return -1;
     const smg_node *made = smg_graph_node(s->to, id);
     *type = made->type;
     if (smg_node_class(made) == SMG_CLASS_VIEW) *type = s->storage.items[made->operand[0]];

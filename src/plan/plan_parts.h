@@ -53,7 +53,7 @@ typedef struct parts {
     SMG_ARRAY(parts_leaf) leaves;
     SMG_ARRAY(smg_type) storage; /* of the nodes of `to` */
     SMG_ARRAY(smg_node_id) from; /* of them: the node whose value it has; -1: none */
-    SMG_ARRAY(int) together;     /* of them: as the planner's */
+    SMG_ARRAY(int) together, merges; /* of them: as the planner's */
     int sums;
 } parts;
 

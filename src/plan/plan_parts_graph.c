@@ -6,13 +6,14 @@ static smg_node_id copy_node(parts *s, smg_node_id id) {
     smg_node *slot = SMG_ARRAY_PUSH(s->to->arena, &s->to->nodes);
     smg_type *type = SMG_ARRAY_PUSH(s->arena, &s->storage);
     smg_node_id *from = SMG_ARRAY_PUSH(s->arena, &s->from);
-    int *together = SMG_ARRAY_PUSH(s->arena, &s->together);
-    if (slot == NULL || type == NULL || from == NULL || together == NULL) return -1;
+    int *together = SMG_ARRAY_PUSH(s->arena, &s->together), *merges = SMG_ARRAY_PUSH(s->arena, &s->merges);
+    if (slot == NULL || type == NULL || from == NULL || together == NULL || merges == NULL) return -1;
     *slot = *smg_graph_node(s->g, id);
     for (int k = 0; k < slot->operand_count; k++) slot->operand[k] = s->now[slot->operand[k]];
     *type = smg_graph_storage(s->g, id);
     *from = id;
     *together = s->p->together != NULL ? s->p->together[id] : 0;
+    *merges = s->p->merges != NULL ? s->p->merges[id] : 0;
     return s->to->nodes.count - 1;
 }
 
@@ -75,6 +76,7 @@ static smg_status know_nodes(planner *p, const planner *before, const parts *s) 
     p->map_cost = SMG_ARENA_ARRAY(p->arena, double, count);
     p->prepared = SMG_ARENA_ARRAY(p->arena, bool, count);
     p->together = s->together.items;
+    p->merges = s->merges.items;
     p->groups = before->groups + 1;
     p->origin = origin;
     SMG_TRY(smg_exprs_create(p->arena, &exprs));

@@ -275,10 +275,12 @@ static smg_node_id merge(summing *m) {
     bool product = smg_node_class(m->n) == SMG_CLASS_CONTRACT;
     smg_node_id all = m->update != SMG_EXPR_NONE ? to_node(m, m->update, AT_MERGE) : s->part[m->id];
     if (all < 0) return -1;
-    return parts_push(s, (smg_node){.op = product ? SMG_OP_SUM : m->n->op,
-                                    .axis = product ? 0 : m->n->axis,
-                                    .operand_count = 1,
-                                    .operand = {all}});
+    smg_node_id id = parts_push(s, (smg_node){.op = product ? SMG_OP_SUM : m->n->op,
+                                              .axis = product ? 0 : m->n->axis,
+                                              .operand_count = 1,
+                                              .operand = {all}});
+    if (id >= 0) s->merges.items[id] = s->p->groups + 1;
+    return id;
 }
 
 /* Each side's factor, and 0 where its guard fails. */

@@ -33,8 +33,9 @@
 typedef struct way {
     int member, axis; /* the sum, and the dim of its first operand */
     int64_t chunk;
-    double seconds;
-    bool front; /* the run begins with a kernel that each part makes for itself */
+    double seconds; /* that prices choose by */
+    double parted;  /* the same where no kernel has parts and what sums them up; HUGE_VAL: nobody asked, or none */
+    bool front;     /* the run begins with a kernel that each part makes for itself */
 } way;
 
 /* What came out for kernels of one structure. */
@@ -68,6 +69,7 @@ typedef struct splitter {
     smg_arena *arena;
     smg_map *known; /* by structure */
     SMG_ARRAY(looked) looked;
+    bool whole; /* some of these were measured to be faster without parts */
 } splitter;
 
 static const segment *segment_of(const splitter *s, int kernel) {
@@ -167,14 +169,25 @@ static const bool *behind_sums(const planner *p, smg_arena *arena, const bool *n
 
 /* ---- what it would cost -------------------------------------------------------------------------- */
 
+static smg_status time_list(planner *p, const run *r, bool front, bool *out_joins, double *out_seconds) {
+    partition list;
+    *out_joins = false;
+    smg_status status = plan_choose_list(p, false, &list);
+    if (status == SMG_NO_FIT) smg_context_clear_error(p->ctx);
+    if (status != SMG_OK || list.over) return status == SMG_NO_FIT ? SMG_OK : status;
+    *out_seconds = seconds_in_parts(p, &list, r->last - r->first + 1, front ? -1 : 0.5);
+    for (int i = 0; i < list.count; i++)
+        *out_joins = *out_joins || plan_joins_parts(p, i > 0 ? list.ends[i - 1] : 0, list.ends[i]);
+    return SMG_OK;
+}
+
 static smg_status time_in_parts(const splitter *s, const run *r, const plan_split *split, const bool *own,
-                                smg_arena *arena, bool *io_covered, double *out_seconds, bool *out_front) {
+                                smg_arena *arena, bool *io_covered, way *out) {
     planner *p;
     parts *made;
-    partition list;
-    *out_seconds = HUGE_VAL;
+    bool joins;
     SMG_TRY(parts_seek(s->p, split, arena, &made));
-    if (made == NULL || !is_worth_it(s, r, made, out_front)) return SMG_OK;
+    if (made == NULL || !is_worth_it(s, r, made, &out->front)) return SMG_OK;
     SMG_TRY(parts_plan(made, &p));
     if (p == NULL) return SMG_OK;
     bool *only = SMG_ARENA_ARRAY(arena, bool, (size_t)p->g->nodes.count + 1);
@@ -185,12 +198,10 @@ static smg_status time_in_parts(const splitter *s, const run *r, const plan_spli
     }
     for (int i = 0; i < r->count; i++) io_covered[i] = io_covered[i] || parts_folds(made, r->member[i]);
     p->only = only;
-
-    smg_status status = plan_choose_list(p, false, &list);
-    if (status == SMG_NO_FIT) smg_context_clear_error(p->ctx);
-    if (status == SMG_OK && !list.over)
-        *out_seconds = seconds_in_parts(p, &list, r->last - r->first + 1, *out_front ? -1 : 0.5);
-    return status == SMG_NO_FIT ? SMG_OK : status;
+    SMG_TRY(time_list(p, r, out->front, &joins, &out->seconds));
+    if (!joins) out->parted = out->seconds;
+    p->parted = joins;
+    return joins && p->options->splits ? time_list(p, r, out->front, &joins, &out->parted) : SMG_OK;
 }
 
 /* Elements of a part, at least. */
@@ -236,19 +247,17 @@ static smg_status try_axis(const splitter *s, const run *r, int member, const bo
     int64_t asked = s->p->options->parts, number = asked > 0 ? asked : most_parts(s, r, extent);
     bool hopeless = false;
     for (int tries = 0; tries < SPLIT_TRIES && number > 1; tries++, number /= 2) {
-        double seconds;
-        bool front = false;
         smg_arena *arena;
         split->chunk = chunk_of(s, r, split, number, extent);
         if (split->chunk == last) continue;
         last = split->chunk;
+        way w = {member, split->axis, split->chunk, HUGE_VAL, HUGE_VAL, false};
         SMG_TRY(smg_arena_create(s->p->ctx, &arena));
-        smg_status status = time_in_parts(s, r, split, own, arena, io_covered, &seconds, &front);
+        smg_status status = time_in_parts(s, r, split, own, arena, io_covered, &w);
         smg_arena_destroy(arena);
         SMG_TRY(status);
-        const way w = {member, split->axis, split->chunk, seconds, front};
-        if (!isinf(seconds)) SMG_TRY(add_way(s, &w, io));
-        bool far_off = seconds > SPLIT_HOPE * r->seconds;
+        if (!isinf(w.seconds)) SMG_TRY(add_way(s, &w, io));
+        bool far_off = w.seconds > SPLIT_HOPE * r->seconds;
         if (asked > 0 || (hopeless && far_off)) break;
         if (far_off) number /= 2;
         hopeless = hopeless || far_off;
@@ -273,8 +282,8 @@ static void decide(const splitter *s, verdict *io) {
     double gain = io->best >= 0 && io->ways.items[io->best].front ? 1 : SPLIT_GAIN;
     io->taken = io->after < gain * io->before || asked ? io->best : -1;
     const smg_cut *cut = asked ? NULL : plan_find_cut(s->p, io->at, true);
-    int measured = cut != NULL && cut->chunk > 0 ? find_way(io, cut->chunk) : -1;
-    if (cut == NULL || (cut->chunk > 0 && measured < 0)) return;
+    int measured = cut != NULL ? find_way(io, cut->chunk) : -1;
+    if (cut == NULL || (cut->chunk != 0 && measured < 0)) return;
     io->fixed = cut;
     io->taken = measured;
 }
@@ -336,22 +345,17 @@ typedef struct best_split {
     const verdict *how;
 } best_split;
 
-/* What a run saves; measured, more than any part of it may by price. */
-static double saved_by(const splitter *s, const run *r, const verdict *v) {
-    if (s->p->options->parts > 0) return r->last - r->first + 1;
-    return v->fixed != NULL ? v->before : v->before - v->ways.items[v->taken].seconds;
-}
-
 static smg_status remember(splitter *s, const run *r, const verdict *v) {
     looked *slot = SMG_ARRAY_PUSH(s->arena, &s->looked);
     if (slot == NULL) return SMG_MEMORY;
     *slot = (looked){r->first, r->last, r->member[0], v};
+    s->whole = s->whole || (v->fixed != NULL && v->taken < 0);
     return SMG_OK;
 }
 
-static smg_status choose_runs(splitter *s, best_split *best) {
+/* By their last kernels, the short ones first. */
+static smg_status look_at_runs(splitter *s) {
     for (int last = 0; last < s->of->count; last++) {
-        best[last + 1] = (best_split){.saved = best[last].saved, .first = last};
         bool hope = false; /* of the kernels behind the first */
         for (int first = last; first >= 0 && last - first < SPLIT_STEPS; first--) {
             run r;
@@ -362,11 +366,41 @@ static smg_status choose_runs(splitter *s, best_split *best) {
             SMG_TRY(judge(s, &r, &v));
             SMG_TRY(remember(s, &r, v));
             hope = v->after < SPLIT_NEAR * v->before;
-            double saved = v->taken >= 0 ? best[first].saved + saved_by(s, &r, v) : 0;
-            if (saved > best[last + 1].saved) best[last + 1] = (best_split){.saved = saved, .first = first, .how = v};
         }
     }
     return SMG_OK;
+}
+
+/* Is it among kernels that were measured to be faster without parts? */
+static bool is_inside_whole(const splitter *s, const looked *l) {
+    bool inside = false;
+    for (int i = 0; s->whole && i < s->looked.count && !inside; i++) {
+        const looked *other = &s->looked.items[i];
+        bool whole = other->how->fixed != NULL && other->how->taken < 0;
+        inside = whole && other->first <= l->first && l->last <= other->last;
+    }
+    return inside;
+}
+
+/* What a run saves: one that was measured more than any part of it may by price. */
+static double saved_by(const splitter *s, const looked *l) {
+    const verdict *v = l->how;
+    if (s->p->options->parts > 0) return l->last - l->first + 1;
+    return v->fixed != NULL ? v->before : v->before - v->ways.items[v->taken].seconds;
+}
+
+static void choose_runs(const splitter *s, best_split *best) {
+    int at = 0;
+    for (int last = 0; last < s->of->count; last++) {
+        best[last + 1] = (best_split){.saved = best[last].saved, .first = last};
+        for (; at < s->looked.count && s->looked.items[at].last == last; at++) {
+            const looked *l = &s->looked.items[at];
+            if (l->how->taken < 0 || (l->how->fixed == NULL && is_inside_whole(s, l))) continue;
+            double saved = best[l->first].saved + saved_by(s, l);
+            if (saved > best[last + 1].saved)
+                best[last + 1] = (best_split){.saved = saved, .first = l->first, .how = l->how};
+        }
+    }
 }
 
 /* "sums along an axis of 3072 in parts of 384: 6.10 us in place of 9.20 us" */
@@ -374,8 +408,8 @@ static void add_note(const planner *p, const parts *made, const verdict *v, smg_
     const way *w = &v->ways.items[v->taken];
     smg_text_add(text, "sums along an axis of ");
     smg_size_print(p->g->sizes, made->extent, text);
-    smg_text_addf(text, " in parts of %lld: %.2f us in place of %.2f us", (long long)w->chunk, w->seconds * 1e6,
-                  v->before * 1e6);
+    smg_text_addf(text, " in parts of %lld: %.2f us in place of %.2f us", (long long)w->chunk,
+                  (isinf(w->parted) ? w->seconds : w->parted) * 1e6, v->before * 1e6);
     if (v->fixed != NULL)
         smg_text_addf(text, "; measured: a run took %.2f us so, %.2f us otherwise", v->fixed->seconds * 1e6,
                       v->fixed->apart * 1e6);
@@ -417,6 +451,7 @@ static smg_status apply(const splitter *s, const run *r, const verdict *v, smg_n
     if (now == NULL) return SMG_OK;
     *io_p = now;
     for (smg_node_id id = 0; id < s->p->g->nodes.count; id++) at[id] = made->now[at[id]];
+    now->parted = before->parted || v->fixed != NULL;
     return note(now, before, made, v);
 }
 
@@ -458,10 +493,10 @@ static smg_status add_split(const splitter *s, const looked *l, bool taken, smg_
     if (slot->what == NULL) return SMG_MEMORY;
     for (int i = 0; i < v->ways.count; i++) {
         const way *w = &v->ways.items[i];
-        if (find_way(v, w->chunk) != i) continue; /* another axis in parts as long */
+        if (find_way(v, w->chunk) != i || isinf(w->parted)) continue; /* another axis; one kernel */
         smg_chunk *one = SMG_ARRAY_PUSH(s->p->arena, &slot->priced);
         if (one == NULL) return SMG_MEMORY;
-        *one = (smg_chunk){w->chunk, w->seconds};
+        *one = (smg_chunk){w->chunk, w->parted};
     }
     return SMG_OK;
 }
@@ -504,7 +539,8 @@ static smg_status split_all(splitter *s, planner **io_p, partition *io_partition
     best_split *best = SMG_ARENA_ARRAY(s->arena, best_split, (size_t)io_partition->count + 1);
     if (best == NULL) return SMG_MEMORY;
     SMG_TRY(smg_map_create(s->arena, &s->known));
-    SMG_TRY(choose_runs(s, best));
+    SMG_TRY(look_at_runs(s));
+    choose_runs(s, best);
     SMG_TRY(apply_all(s, best, &p, &fixed));
     SMG_TRY(choose_list(s, p, fixed, &list, &kept));
     SMG_TRY(tell_splits(s, best, kept, plan));

@@ -70,25 +70,30 @@ static smg_target device_target(fixture *f) {
 
 static const smg_measured rows[] = {{3, 10, 2e-6, 4e-6}, {UINT64_MAX, 11, 1.25e-4, 1.25e-4}};
 
-static const smg_cut cuts[] = {{9, SMG_CUT_TOGETHER, 1e-4, 2e-4, 0}, {10, SMG_CUT_APART, 2e-4, 1e-4, 0}};
+enum { CUTS = 3, TRIED = 3 };
+static const smg_cut cuts[CUTS] = {
+    {9, SMG_CUT_TOGETHER, 1e-4, 2e-4, 0}, {10, SMG_CUT_APART, 2e-4, 1e-4, 0}, {11, SMG_CUT_PARTS, 1e-4, 2e-4, 512}};
 
 static const smg_timing timings[] = {
     {3, 10, 2e-6, SMG_TIMING_PASSES}, {3, 11, 3e-6, SMG_TIMING_BEATEN}, {4, 1, 5e-6, SMG_TIMING_ALONE}};
 
-static const smg_cut tried[] = {{7, SMG_CUT_APART, 1e-4, 2e-4, 0}};
+static const smg_cut tried[TRIED] = {
+    {7, SMG_CUT_APART, 1e-4, 2e-4, 0}, {11, SMG_CUT_PARTS, 3e-4, 1e-4, 0}, {11, SMG_CUT_PARTS, 2e-4, 1e-4, 1024}};
 
 static const char *write_rows(fixture *f, const smg_target *target, const char *path) {
     smg_measured items[2] = {rows[0], rows[1]};
-    smg_cut both[2] = {cuts[0], cuts[1]}, one[1] = {tried[0]};
+    smg_cut decided[CUTS], left[TRIED];
+    memcpy(decided, cuts, sizeof(cuts));
+    memcpy(left, tried, sizeof(tried));
     smg_timing times[3] = {timings[0], timings[1], timings[2]};
     const smg_tuning tuning = {.items = items,
                                .count = 2,
-                               .cuts = both,
-                               .cut_count = 2,
+                               .cuts = decided,
+                               .cut_count = CUTS,
                                .timings = times,
                                .timing_count = 3,
-                               .tried = one,
-                               .tried_count = 1};
+                               .tried = left,
+                               .tried_count = TRIED};
     const char *out = NULL;
     assert_int_equal(smg_tuning_write(f->ctx, target, path, &tuning, f->arena, &out), SMG_OK);
     return out;
@@ -98,6 +103,16 @@ static smg_status read_rows(fixture *f, const smg_target *target, const char *pa
     smg_status status = smg_tuning_read(f->ctx, target, path, f->arena, out);
     smg_context_clear_error(f->ctx);
     return status;
+}
+
+static bool same_cuts(const smg_cut *a, int count, const smg_cut *b, int other) {
+    bool same = count == other;
+    for (int i = 0; same && i < count; i++) {
+        same = a[i].at == b[i].at && a[i].kind == b[i].kind && a[i].chunk == b[i].chunk;
+        assert_float_equal(a[i].seconds, b[i].seconds, 1e-9);
+        assert_float_equal(a[i].apart, b[i].apart, 1e-9);
+    }
+    return same;
 }
 
 static void test_round_trip(void **state) {
@@ -113,20 +128,14 @@ static void test_round_trip(void **state) {
         assert_float_equal(back.items[i].seconds, rows[i].seconds, 1e-9);
         assert_float_equal(back.items[i].cheapest, rows[i].cheapest, 1e-9);
     }
-    assert_int_equal(back.cut_count, 2);
-    for (int i = 0; i < 2; i++) {
-        assert_true(back.cuts[i].at == cuts[i].at && back.cuts[i].kind == cuts[i].kind);
-        assert_float_equal(back.cuts[i].seconds, cuts[i].seconds, 1e-9);
-        assert_float_equal(back.cuts[i].apart, cuts[i].apart, 1e-9);
-    }
+    assert_true(same_cuts(back.cuts, back.cut_count, cuts, CUTS));
     assert_int_equal(back.timing_count, 3);
     for (int i = 0; i < 3; i++) {
         assert_true(back.timings[i].at == timings[i].at && back.timings[i].schedule == timings[i].schedule);
         assert_int_equal(back.timings[i].kind, timings[i].kind);
         assert_float_equal(back.timings[i].seconds, timings[i].seconds, 1e-9);
     }
-    assert_true(back.tried_count == 1 && back.tried[0].at == tried[0].at);
-    assert_float_equal(back.tried[0].apart, tried[0].apart, 1e-9);
+    assert_true(same_cuts(back.tried, back.tried_count, tried, TRIED));
     smg_measured again = {3, 12, 1e-6, 4e-6};
     smg_cut other = {10, SMG_CUT_TOGETHER, 1e-4, 3e-4, 0}, now_decided = {7, SMG_CUT_TOGETHER, 1e-4, 3e-4, 0};
     smg_cut both[2] = {other, now_decided};
@@ -137,13 +146,40 @@ static void test_round_trip(void **state) {
     assert_int_equal(read_rows(f, &target, path, &back), SMG_OK);
     assert_int_equal(back.timing_count, 4);
     assert_true(back.timings[2].schedule == 12 && back.timings[3].kind == SMG_TIMING_PASSES);
-    assert_int_equal(back.tried_count, 0);
+    assert_int_equal(back.tried_count, 2); /* of parts: other nodes */
     assert_int_equal(back.count, 2);
     assert_true(back.items[0].schedule == 12 && back.items[1].schedule == 11);
-    assert_int_equal(back.cut_count, 3);
+    assert_int_equal(back.cut_count, 4);
     assert_true(back.cuts[0].at == 7 && back.cuts[1].at == 9 && back.cuts[2].at == 10 && back.cuts[2].kind == SMG_CUT_TOGETHER);
     assert_int_equal(read_rows(f, &target, "", &back), SMG_OK);
     assert_int_equal(back.count, 0);
+}
+
+/* Another number of parts takes the place of the one that decided; what decides is not tried. */
+static void test_parts_take_the_place(void **state) {
+    fixture *f = *state;
+    smg_target target = device_target(f);
+    smg_tuning back;
+    const char *path = write_rows(f, &target, NULL);
+    smg_cut now = {11, SMG_CUT_PARTS, 5e-5, 1e-4, 1024}, before = {11, SMG_CUT_PARTS, 1e-4, 5e-5, 512};
+    const smg_tuning more = {.cuts = &now, .cut_count = 1, .tried = &before, .tried_count = 1};
+    uint64_t hash[3];
+    assert_int_equal(read_rows(f, &target, path, &back), SMG_OK);
+    hash[0] = smg_tuning_hash(1, &back);
+    assert_int_equal(smg_tuning_write(f->ctx, &target, NULL, &more, f->arena, &path), SMG_OK);
+    assert_int_equal(read_rows(f, &target, path, &back), SMG_OK);
+    assert_true(back.cut_count == CUTS && back.cuts[2].chunk == 1024 && back.cuts[2].at == 11);
+    assert_true(back.tried_count == 3 && back.tried[1].chunk == 0 && back.tried[2].chunk == 512);
+    assert_true(smg_tuning_find_cut(&back, &now) == &back.cuts[2]);
+    assert_true(smg_tuning_find_cut(&back, &before) == &back.tried[2]);
+    before.chunk = 2048;
+    assert_null(smg_tuning_find_cut(&back, &before));
+    before = (smg_cut){.at = 11};
+    assert_null(smg_tuning_find_cut(&back, &before)); /* these nodes as one kernel are another question */
+    hash[1] = smg_tuning_hash(1, &back);
+    back.tried_count = 0;
+    hash[2] = smg_tuning_hash(1, &back);
+    assert_true(hash[0] != hash[1] && hash[1] == hash[2]);
 }
 
 /* Of more schedules than a kernel may have the fastest stay, and other kernels keep theirs. */
@@ -228,17 +264,21 @@ static void test_another_version(void **state) {
     smg_free(f->ctx, text, size + 1);
 }
 
-/* As an smg before timings wrote it: whole, it is another version's; damaged, it is that. */
+/* As an smg before timings, or sums in parts, wrote it: whole, it is another version's; damaged, it is that. */
 static void test_older_format(void **state) {
     static const char body[] = "smg = 0.1.0 0123456789abcdef\ndevice = any\ndriver = any\nuuid = 00\n"
                                "kernel 0000000000000003 000000000000000a 2.000 4.000\n";
     fixture *f = *state;
     smg_target target = device_target(f);
     const unsigned long long hash = smg_hash_text(SMG_HASH_SEED, body);
-    const char *text = smg_arena_format(f->arena, "smg tuning 1 %016llx\n%s", hash, body);
-    assert_int_equal(read_bytes(f, &target, text, strlen(text)), SMG_OK);
-    assert_int_equal(f->ignored, 1);
-    assert_int_equal(read_bytes(f, &target, text, strlen(text) - 1), SMG_FORMAT);
+    const char *text = "";
+    for (int version = 1; version <= 2; version++) {
+        text = smg_arena_format(f->arena, "smg tuning %d %016llx\n%s", version, hash, body);
+        f->ignored = 0;
+        assert_int_equal(read_bytes(f, &target, text, strlen(text)), SMG_OK);
+        assert_int_equal(f->ignored, 1);
+        assert_int_equal(read_bytes(f, &target, text, strlen(text) - 1), SMG_FORMAT);
+    }
     text = smg_arena_format(f->arena, "smg tuning 4 %016llx\n%s", hash, body);
     assert_int_equal(read_bytes(f, &target, text, strlen(text)), SMG_FORMAT);
     assert_int_equal(f->ignored, 1);
@@ -255,10 +295,13 @@ static void test_broken(void **state) {
     assert_int_equal(read_bytes(f, &target, text, size), SMG_OK);
     for (size_t cut = 0; cut < size; cut++) assert_int_equal(read_bytes(f, &target, text, cut), SMG_FORMAT);
     for (size_t at = 0; at < size; at++) {
+        bool older = at == strlen("smg tuning "); /* by its number, which no hash is over */
         text[at] ^= 1;
-        assert_int_equal(read_bytes(f, &target, text, size), SMG_FORMAT);
+        assert_int_equal(read_bytes(f, &target, text, size), older ? SMG_OK : SMG_FORMAT);
         text[at] ^= 1;
     }
+    assert_int_equal(f->ignored, 1);
+    f->ignored = 0;
     static const char *const kernels[] = {
         "kernel 0000000000000003 000000000000000a 2.0 nan\n",
         "kernel 0000000000000003 000000000000000a 2.0 -1\n",
@@ -290,6 +333,24 @@ static void test_broken(void **state) {
         "tried 0000000000000003 2.0\n",
         "tried 0000000000000003 2.0 4.0\ntried 0000000000000003 2.0 4.0\n",
         "tried 0000000000000003 2.0 4.0\napart 0000000000000004 2.0 4.0\n",
+        "parts 0000000000000003 2.0 4.0\n",
+        "parts 0000000000000003  2.0 4.0\n",
+        "parts 0000000000000003 -512 2.0 4.0\n",
+        "parts 0000000000000003 +512 2.0 4.0\n",
+        "parts 0000000000000003 0x200 2.0 4.0\n",
+        "parts 0000000000000003 512.0 2.0 4.0\n",
+        "parts 0000000000000003 9223372036854775808 2.0 4.0\n",
+        "parts 0000000000000003 512 2.0\n",
+        "parts 0000000000000003 512 2.0 nan\n",
+        "parts 0000000000000003 512 2.0 4.0",
+        "parts 3 512 2.0 4.0\n",
+        "parted 0000000000000003 512 2.0 4.0\n",
+        "parts 0000000000000003 512 2.0 4.0\nparts 0000000000000003 1024 2.0 4.0\n",
+        "apart 0000000000000003 2.0 4.0\nparts 0000000000000003 1024 2.0 4.0\n",
+        "tried parts 0000000000000003 2.0 4.0\n",
+        "tried parts 0000000000000003 512 2.0 4.0\ntried parts 0000000000000003 512 2.0 4.0\n",
+        "tried parts 0000000000000003 512 2.0 4.0\ntried parts 0000000000000003 0 2.0 4.0\n",
+        "tried parts 0000000000000003 512 2.0 4.0\nparts 0000000000000004 512 2.0 4.0\n",
     };
     for (size_t i = 0; i < SMG_COUNT_OF(kernels); i++)
         assert_int_equal(read_body(f, &target, text, kernels[i]), SMG_FORMAT);
@@ -301,6 +362,11 @@ static void test_broken(void **state) {
     assert_int_equal(read_body(f, &target, text, many), SMG_FORMAT);
     assert_int_equal(read_body(f, &target, text, "kernel 0000000000000003 000000000000000a 2.0 4.0\n"), SMG_OK);
     assert_int_equal(read_body(f, &target, text, ""), SMG_OK);
+    assert_int_equal(read_body(f, &target, text,
+                               "parts 0000000000000003 512 2.0 4.0\ntried 0000000000000003 2.0 4.0\n"
+                               "tried parts 0000000000000003 0 2.0 4.0\n"
+                               "tried parts 0000000000000003 999999999999999999 2.0 4.0\n"),
+                     SMG_OK);
     assert_int_not_equal(read_rows(f, &target, path_of(f, "none.tuning"), &back), SMG_OK);
     assert_int_equal(f->ignored, 0);
     assert_int_equal(smg_file_write_atomic(f->ctx, cached, text, size / 2), SMG_OK);
@@ -630,6 +696,7 @@ static void test_public(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_parts_take_the_place, setup, teardown),
         cmocka_unit_test_setup_teardown(test_most_timings, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_device, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_version, setup, teardown),
