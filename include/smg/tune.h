@@ -8,12 +8,12 @@
  *     else printf("%g us before, %g us now\n", tuned->untuned * 1e6, tuned->tuned * 1e6);
  *     smg_tuned_destroy(tuned);
  *
- * Other cuts into kernels are run in turns with the plan of prices, then the best schedules of every kernel between
- * its neighbours. What is faster, and gives what the unfused plan gives, is kept in a file: by device, driver and
- * version of smg, and in it by structure and sizes, so that other models with such kernels profit. Models that are open
- * stay what they are. The file has all else that was measured, too: the next call of the same model and sizes goes on
- * where this one was stopped, or failed, and measures nothing again. To measure all of it anew, name another file or
- * remove this one.
+ * Other cuts into kernels, and sums in other numbers of parts, are run in turns with the plan of prices, then the best
+ * schedules of every kernel between its neighbours. What is faster, and gives what the unfused plan gives, is kept in a
+ * file: by device, driver and version of smg, and in it by structure and sizes, so that other models with such kernels
+ * profit. Models that are open stay what they are. The file has all else that was measured, too: the next call of the
+ * same model and sizes goes on where this one was stopped, or failed, and measures nothing again. To measure all of it
+ * anew, name another file or remove this one.
  *
  * Ownership: the result is the caller's (smg_tuned_destroy), before its context goes. Threads, errors: as smg/model.h.
  */
@@ -85,7 +85,7 @@ typedef struct smg_tuned {
     const smg_tuned_kernel *kernels;
     double untuned, tuned; /* seconds of a run, medians of both in turns; 0: it did not come to that */
     double seconds;        /* that tuning took */
-    int cuts, cuts_tried;  /* where kernels are together or apart that prices would not have so */
+    int cuts, cuts_tried;  /* where kernels are together or apart, or sums in parts, as prices would not have them */
     int failed;            /* schedules that the driver does not build; schedules and cuts that lose the device */
     int wrong;             /* schedules and cuts whose results are not those of the unfused plan: they do not count */
     bool stopped;          /* by the caller, before its end */

@@ -57,8 +57,8 @@ static void add_table(const cli_job *job, const smg_tuned *tuned, cli_text *text
                       tuned->untuned * 1e6);
     cli_text_addf(text, "tuning took %.1f s%s\n", tuned->seconds, tuned->stopped ? " and was stopped" : "");
     if (tuned->cuts_tried > 0)
-        cli_text_addf(text, "%d other cuts of the graph were run, %d of them were faster\n", tuned->cuts_tried,
-                      tuned->cuts);
+        cli_text_addf(text, "%d other cuts of the graph, or sums in other parts, were run, %d of them were faster\n",
+                      tuned->cuts_tried, tuned->cuts);
     if (tuned->failed > 0) cli_text_addf(text, "%d schedules could not be measured\n", tuned->failed);
     if (tuned->wrong > 0)
         cli_text_addf(text, "%d schedules or cuts do not count: their results are not those of the unfused plan\n",

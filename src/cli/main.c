@@ -97,16 +97,14 @@ static const cli_command commands[] = {
      "time|dispatches|memory]\n" LIMITS_USAGE
      "        [--precision f32|f16|bf16 [--measure]] [--no-calibrate | --rates] [--no-matrices] [--padding-unread] "
      "[--json]",
-     "Measures other cuts into kernels, and the best N schedules by price (16) of every kernel where it runs, and "
-     "keeps\n"
-     "what is fastest in the cache folder, or FILE: later runs of this model on this device, and others with kernels "
-     "of\n"
-     "the same structure and sizes, take it. What gives other results than each operation as its own kernel does not\n"
-     "count, nor does anything where the whole is slower than by prices. --time bounds what all of it takes, about;\n"
-     "behind that, or Ctrl-C, the next smg tune goes on with what is left to measure. --rates fits the device's rates "
-     "to\n"
-     "what was measured, so that prices come nearer to it, for every later plan of the device; what it tells is how\n"
-     "far prices are off before and after, also of kernels that rates were not fitted to."},
+     "Measures other cuts into kernels, sums in other numbers of parts, and the best N schedules by price (16) of\n"
+     "every kernel where it runs, and keeps what is fastest in the cache folder, or FILE: later runs of this model on\n"
+     "this device, and others with kernels of the same structure and sizes, take it. What gives other results than\n"
+     "each operation as its own kernel does not count, nor does anything where the whole is slower than by prices.\n"
+     "--time bounds what all of it takes, about; behind that, or Ctrl-C, the next smg tune goes on with what is left\n"
+     "to measure. --rates fits the device's rates to what was measured, so that prices come nearer to it, for every\n"
+     "later plan of the device; what it tells is how far prices are off before and after, also of kernels that rates\n"
+     "were not fitted to."},
     {"embed", cli_embed, "device json max-dim objective precision no-calibrate nominal tuning",
      "smg embed MODEL_DIR [--device D] [--max-dim sequence=512] [--objective time|dispatches|memory]\n"
      "        [--precision f32|f16|bf16] [--tuning FILE|none] [--no-calibrate | --nominal] [--json] TEXT...\n"

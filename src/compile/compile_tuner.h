@@ -82,7 +82,7 @@ smg_status smg_tuner_run_twice(smg_program *program);
 smg_status smg_tuner_profile(smg_tuner *t, smg_tune_turns *both, bool on);
 smg_status smg_tuner_time_runs(smg_tuner *t, smg_tune_turns *both, const char *phase, double asked);
 
-/* compile_tune_cuts.c: other cuts of the plan of prices, into t->cuts. */
+/* compile_tune_cuts.c: other cuts of the plan of prices, and numbers of parts of its sums, into t->cuts. */
 smg_status smg_tuner_find_cuts(smg_tuner *t);
 bool smg_tuner_same_kernels(const smg_plan *a, const smg_plan *b);
 

@@ -391,8 +391,7 @@ static void add_lines(const smg_tuning *tuning, smg_text *text) {
         smg_text_addf(text, "%s%016llx %016llx %.3f\n", timing_words[m->kind], (unsigned long long)m->at,
                       (unsigned long long)m->schedule, m->seconds * 1e6);
     }
-    for (int i = 0; i < tuning->cut_count; i++)
-        add_cut(cut_words[tuning->cuts[i].kind], &tuning->cuts[i], text);
+    for (int i = 0; i < tuning->cut_count; i++) add_cut(cut_words[tuning->cuts[i].kind], &tuning->cuts[i], text);
     for (int i = 0; i < tuning->tried_count; i++)
         add_cut(tried_words[tuning->tried[i].kind == SMG_CUT_PARTS ? 0 : 1], &tuning->tried[i], text);
 }

@@ -185,7 +185,7 @@ typedef struct smg_moves {
     SMG_ARRAY(smg_move) taken;
 } smg_moves;
 
-/* What the kernels of some sums take in parts of so many elements, by price, others than those that sum the parts up. */
+/* What some sums take in parts of so many elements, by price, with kernels of their own for what sums the parts up. */
 typedef struct smg_chunk {
     int64_t elements;
     double seconds;
@@ -278,7 +278,7 @@ typedef struct smg_plan {
     double kept, with_ends, without_ends;
     smg_breadth breadth;
     smg_moves moves;
-    SMG_ARRAY(smg_split) splits; /* of the run list: sums in parts, and of what is left whole those that have a price */
+    SMG_ARRAY(smg_split) splits; /* of the run list: in parts, or whole with a price in parts */
     int64_t live;                /* bytes of values between kernels of the run list that live at a time, at most */
     /* Where the options ask for a report: */
     SMG_ARRAY(smg_grouping) groupings;

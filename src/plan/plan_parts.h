@@ -51,8 +51,8 @@ typedef struct parts {
     int valid[SMG_MAX_RANK + 1]; /* by what is behind: node of `to`, + 1, of the truth that an element is before it */
     smg_exprs *exprs;
     SMG_ARRAY(parts_leaf) leaves;
-    SMG_ARRAY(smg_type) storage; /* of the nodes of `to` */
-    SMG_ARRAY(smg_node_id) from; /* of them: the node whose value it has; -1: none */
+    SMG_ARRAY(smg_type) storage;     /* of the nodes of `to` */
+    SMG_ARRAY(smg_node_id) from;     /* of them: the node whose value it has; -1: none */
     SMG_ARRAY(int) together, merges; /* of them: as the planner's */
     int sums;
 } parts;

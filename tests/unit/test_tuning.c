@@ -150,7 +150,8 @@ static void test_round_trip(void **state) {
     assert_int_equal(back.count, 2);
     assert_true(back.items[0].schedule == 12 && back.items[1].schedule == 11);
     assert_int_equal(back.cut_count, 4);
-    assert_true(back.cuts[0].at == 7 && back.cuts[1].at == 9 && back.cuts[2].at == 10 && back.cuts[2].kind == SMG_CUT_TOGETHER);
+    assert_true(back.cuts[0].at == 7 && back.cuts[1].at == 9 && back.cuts[2].at == 10 &&
+                back.cuts[2].kind == SMG_CUT_TOGETHER);
     assert_int_equal(read_rows(f, &target, "", &back), SMG_OK);
     assert_int_equal(back.count, 0);
 }

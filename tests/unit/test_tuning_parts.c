@@ -118,7 +118,8 @@ static void plans_take_measured_parts(void **state) {
         assert_non_null(strstr(so->steps.items[0].because, "measured: a run took 2.00 us so, 3.00 us otherwise"));
         assert_true((so->steps.items[0].choice.at == by_price->steps.items[0].choice.at) == (cut.chunk == s->chunk));
     }
-    smg_cut other = {s->at, SMG_CUT_PARTS, 2e-6, 3e-6, s->priced.items[s->chunk == s->priced.items[0].elements].elements};
+    smg_cut other = {s->at, SMG_CUT_PARTS, 2e-6, 3e-6,
+                     s->priced.items[s->chunk == s->priced.items[0].elements].elements};
     assert_right(f, &other);
 }
 
