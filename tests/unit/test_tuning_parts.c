@@ -220,18 +220,20 @@ static void reports_tell_what_was_measured(void **state) {
 
 /* ---- on the device -------------------------------------------------------------------------------- */
 
+static const int64_t no_sizes[1];
+
 /* Opened with a file, or "": runs, and gives what it should. *out_target: the device's. */
 static void open_with(fixture *f, smg_source *source, const char *tuning, smg_target *out_target, smg_split *out) {
     smg_model *m = NULL;
     smg_tensor x, y = {.name = "y"};
     smg_check check;
     const smg_model_desc desc = {.tuning = tuning, .no_calibrate = true, .no_plan_cache = true};
-    assert_int_equal(smg_tensor_fill(f->ctx, f->graph, 0, NULL, SMG_FILL_RANDOM, 1, f->arena, &x), SMG_OK);
+    assert_int_equal(smg_tensor_fill(f->ctx, f->graph, 0, no_sizes, SMG_FILL_RANDOM, 1, f->arena, &x), SMG_OK);
     if (smg_model_open_source(f->ctx, source, NULL, &desc, &m) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     const smg_compilation *c = smg_model_compilation(m);
     assert_int_equal(smg_model_run(m, &x, 1, &y, 1), SMG_OK);
-    assert_int_equal(smg_compile_check(f->ctx, f->graph, smg_compile_roundings(c), NULL, &x, 1, &y, f->arena, &check),
-                     SMG_OK);
+    assert_int_equal(
+        smg_compile_check(f->ctx, f->graph, smg_compile_roundings(c), no_sizes, &x, 1, &y, f->arena, &check), SMG_OK);
     assert_true(check.pass);
     *out_target = c->target;
     assert_true(c->plan->splits.count > 0);
@@ -255,8 +257,9 @@ static int count_parts(const smg_cut *cuts, int count, uint64_t at) {
 static smg_status tune(fixture *f, smg_source *source, const char *path, smg_tuned *out) {
     smg_tensor x;
     const smg_model_desc desc = {.no_calibrate = true};
-    assert_int_equal(smg_tensor_fill(f->ctx, f->graph, 0, NULL, SMG_FILL_RANDOM, 1, f->arena, &x), SMG_OK);
-    const smg_tune_options options = {.rivals = 1, .seconds = 0.05, .inputs = &x, .input_count = 1, .path = path};
+    assert_int_equal(smg_tensor_fill(f->ctx, f->graph, 0, no_sizes, SMG_FILL_RANDOM, 1, f->arena, &x), SMG_OK);
+    const smg_tune_options options = {
+        .rivals = 1, .seconds = 0.05, .inputs = &x, .input_count = 1, .symbols = no_sizes, .path = path};
     return smg_compile_tune(f->ctx, source, &desc, &options, f->arena, out);
 }
 
