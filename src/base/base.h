@@ -68,8 +68,12 @@ void smg_arena_destroy(smg_arena *arena); /* NULL is fine */
 void smg_arena_reset(smg_arena *arena);
 smg_context *smg_arena_context(const smg_arena *arena);
 void *smg_arena_alloc(smg_arena *arena, size_t count, size_t size);
+/* Room for `room` of them, of which the first `count` are copies of `items`. */
+void *smg_arena_copy(smg_arena *arena, const void *items, size_t count, size_t size, size_t room);
 char *smg_arena_string(smg_arena *arena, const char *text); /* copies */
 char *smg_arena_string_n(smg_arena *arena, const char *text, size_t length);
+/* The text with the number behind it, which is not negative. */
+char *smg_arena_numbered(smg_arena *arena, const char *text, int number);
 char *smg_arena_format(smg_arena *arena, const char *format, ...) SMG_PRINTF(2, 3);
 size_t smg_arena_bytes(const smg_arena *arena); /* total reserved: tests bound it */
 /* For tests: from now on every piece of every arena is an allocation of its own through the hook, so
@@ -87,10 +91,16 @@ void smg_context_exact_arenas(smg_context *ctx);
         int count;                                                                                                     \
         int capacity;                                                                                                  \
     }
+/* Room for one more. */
 bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, size_t item_size);
+/* Of an empty one, for so many. */
+bool smg_array_room(smg_arena *arena, void **items, int *capacity, int room, size_t item_size);
+#define SMG_ARRAY_RESERVE(arena, array, room)                                                                          \
+    smg_array_room((arena), (void **)&(array)->items, &(array)->capacity, (room), sizeof(*(array)->items))
 #define SMG_ARRAY_PUSH(arena, array)                                                                                   \
-    (smg_array_grow((arena), (void **)&(array)->items, &(array)->capacity, (array)->count, sizeof(*(array)->items))    \
-         ? &(array)->items[(array)->count++]                                                                           \
+    ((array)->count < (array)->capacity || smg_array_grow((arena), (void **)&(array)->items, &(array)->capacity,       \
+                                                          (array)->count, sizeof(*(array)->items))                     \
+         ? (memset(&(array)->items[(array)->count], 0, sizeof(*(array)->items)), &(array)->items[(array)->count++])    \
          : NULL)
 
 /* ---- checked sizes ------------------------------------------------------------------------ */

@@ -91,6 +91,7 @@ typedef struct arena_block {
 struct smg_arena {
     smg_context *ctx;
     arena_block *blocks; /* the current one first */
+    arena_block *spare;  /* blocks that have no piece since the last reset */
     size_t next_bytes;   /* size of the next ordinary block */
     size_t reserved;
 };
@@ -106,15 +107,19 @@ smg_status smg_arena_create(smg_context *ctx, smg_arena **out_arena) {
     return SMG_OK;
 }
 
-static void free_blocks(smg_arena *arena) {
-    arena_block *block = arena->blocks;
+static void free_list(smg_context *ctx, arena_block *block) {
     while (block != NULL) {
         arena_block *next = block->next;
         ASAN_UNPOISON_MEMORY_REGION(block, block->bytes);
-        smg_free(arena->ctx, block, block->bytes);
+        smg_free(ctx, block, block->bytes);
         block = next;
     }
-    arena->blocks = NULL;
+}
+
+static void free_blocks(smg_arena *arena) {
+    free_list(arena->ctx, arena->blocks);
+    free_list(arena->ctx, arena->spare);
+    arena->blocks = arena->spare = NULL;
 }
 
 void smg_arena_destroy(smg_arena *arena) {
@@ -152,19 +157,34 @@ static arena_block *arena_add_block(smg_arena *arena, size_t bytes, bool ordinar
     return block;
 }
 
-/* Blocks of all sizes become one, which the pieces to come most likely fit: memory that is given back and asked for
- * again costs the system a fault for each of its pages. */
+/* Blocks are kept for the pieces to come: memory that is given back and asked for again costs the system a fault for
+ * each of its pages. */
 void smg_arena_reset(smg_arena *arena) {
-    size_t room = arena->reserved - sizeof(*arena);
-    if (arena->blocks != NULL && arena->blocks->next == NULL && !arena->ctx->exact_arenas) {
-        arena->blocks->used = sizeof(arena_block);
-        ASAN_POISON_MEMORY_REGION((char *)arena->blocks + sizeof(arena_block), room - sizeof(arena_block));
+    if (arena->reserved - sizeof(*arena) > ARENA_MOST_KEPT || arena->ctx->exact_arenas) {
+        free_blocks(arena);
+        arena->reserved = sizeof(*arena);
         return;
     }
-    free_blocks(arena);
-    arena->reserved = sizeof(*arena);
-    if (room > 0 && room <= ARENA_MOST_KEPT && !arena->ctx->exact_arenas)
-        arena_add_block(arena, room, true); /* without it the next piece asks */
+    for (arena_block *block; (block = arena->blocks) != NULL;) {
+        arena->blocks = block->next;
+        block->used = sizeof(*block);
+        ASAN_POISON_MEMORY_REGION((char *)block + sizeof(*block), block->bytes - sizeof(*block));
+        block->next = arena->spare;
+        arena->spare = block;
+    }
+}
+
+/* A spare block with so much room becomes the current one; false: there is none. */
+static bool arena_take_spare(smg_arena *arena, size_t needed) {
+    for (arena_block **at = &arena->spare; *at != NULL; at = &(*at)->next) {
+        arena_block *block = *at;
+        if (block->bytes < needed) continue;
+        *at = block->next;
+        block->next = arena->blocks;
+        arena->blocks = block;
+        return true;
+    }
+    return false;
 }
 
 /* The piece's memory, of any content, or NULL when the block has no room. The hook may give any alignment. */
@@ -186,6 +206,7 @@ static void *arena_piece(smg_arena *arena, size_t bytes) {
         if (memory != NULL) return memory;
     }
     size_t needed = sizeof(arena_block) + bytes + ARENA_ALIGN + ARENA_GAP;
+    if (arena_take_spare(arena, needed)) return arena_take(arena->blocks, bytes);
     bool ordinary = !exact && needed <= arena->next_bytes / 4;
     arena_block *block = arena_add_block(arena, ordinary ? arena->next_bytes : needed, ordinary);
     if (block == NULL) return NULL;
@@ -201,6 +222,17 @@ void *smg_arena_alloc(smg_arena *arena, size_t count, size_t size) {
     return memory == NULL ? NULL : memset(memory, 0, bytes);
 }
 
+void *smg_arena_copy(smg_arena *arena, const void *items, size_t count, size_t size, size_t room) {
+    size_t bytes, filled = count * size;
+    if (arena == NULL || !multiply_sizes(arena->ctx, room, size, &bytes)) return NULL;
+    bytes = at_least_one(bytes);
+    char *memory = arena_piece(arena, bytes);
+    if (memory == NULL) return NULL;
+    if (filled > 0) memcpy(memory, items, filled);
+    memset(memory + filled, 0, bytes - filled);
+    return memory;
+}
+
 char *smg_arena_string_n(smg_arena *arena, const char *text, size_t length) {
     if (length == SIZE_MAX) return NULL;
     char *copy = smg_arena_alloc(arena, length + 1, 1);
@@ -210,6 +242,20 @@ char *smg_arena_string_n(smg_arena *arena, const char *text, size_t length) {
 
 char *smg_arena_string(smg_arena *arena, const char *text) {
     return smg_arena_string_n(arena, text, strlen(text));
+}
+
+char *smg_arena_numbered(smg_arena *arena, const char *text, int number) {
+    char digits[16];
+    size_t at = sizeof(digits), length = strlen(text);
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    char *name = smg_arena_alloc(arena, length + sizeof(digits) - at + 1, 1);
+    if (name == NULL) return NULL;
+    memcpy(name, text, length);
+    memcpy(name + length, digits + at, sizeof(digits) - at);
+    return name;
 }
 
 char *smg_arena_format(smg_arena *arena, const char *format, ...) {
@@ -237,22 +283,28 @@ char *smg_arena_format(smg_arena *arena, const char *format, ...) {
 bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, size_t item_size) {
     char *memory;
     memcpy(&memory, items, sizeof(memory));
-    if (count >= *capacity) {
-        if (*capacity > INT32_MAX / 2) {
-            smg_fail(smg_arena_context(arena), SMG_MEMORY, "an array has more than %d items", *capacity);
-            return false;
-        }
-        int grown = *capacity <= 0 ? 8 : *capacity < ARRAY_SMALL ? *capacity * 4 : *capacity * 2;
-        size_t bytes;
-        if (!multiply_sizes(smg_arena_context(arena), (size_t)grown, item_size, &bytes)) return false;
-        char *larger = arena_piece(arena, bytes);
-        if (larger == NULL) return false;
-        if (count > 0) memcpy(larger, memory, (size_t)count * item_size);
-        memory = larger;
-        memcpy(items, &memory, sizeof(memory));
-        *capacity = grown;
+    if (*capacity > INT32_MAX / 2) {
+        smg_fail(smg_arena_context(arena), SMG_MEMORY, "an array has more than %d items", *capacity);
+        return false;
     }
-    memset(memory + (size_t)count * item_size, 0, item_size);
+    int grown = *capacity <= 0 ? 8 : *capacity < ARRAY_SMALL ? *capacity * 4 : *capacity * 2;
+    size_t bytes;
+    if (!multiply_sizes(smg_arena_context(arena), (size_t)grown, item_size, &bytes)) return false;
+    char *larger = arena_piece(arena, bytes);
+    if (larger == NULL) return false;
+    if (count > 0) memcpy(larger, memory, (size_t)count * item_size);
+    memcpy(items, &larger, sizeof(larger));
+    *capacity = grown;
+    return true;
+}
+
+bool smg_array_room(smg_arena *arena, void **items, int *capacity, int room, size_t item_size) {
+    size_t bytes;
+    if (arena == NULL || !multiply_sizes(arena->ctx, (size_t)room, item_size, &bytes)) return false;
+    char *memory = arena_piece(arena, at_least_one(bytes));
+    if (memory == NULL) return false;
+    memcpy(items, &memory, sizeof(memory));
+    *capacity = room;
     return true;
 }
 
@@ -287,6 +339,12 @@ bool smg_is_power_of_two(int64_t value) {
 
 int smg_log2(int64_t value) {
     int bits = 0;
-    while (bits < 62 && INT64_C(1) << bits < value) bits++;
-    return bits;
+    if (value <= 1) return 0;
+    uint64_t rest = (uint64_t)value - 1;
+    for (int step = 32; step > 0; step /= 2) {
+        if (rest >> step == 0) continue;
+        rest >>= step;
+        bits += step;
+    }
+    return bits < 62 ? bits + 1 : 62;
 }

@@ -3,11 +3,9 @@
 
 static bool copy_list(smg_arena *arena, const void *items, int count, size_t size, void **out_items,
                       int *out_capacity) {
-    *out_items = smg_arena_alloc(arena, (size_t)count + 1, size);
+    *out_items = smg_arena_copy(arena, items, (size_t)count, size, (size_t)count + 1);
     *out_capacity = count + 1;
-    if (*out_items == NULL) return false;
-    if (count > 0) memcpy(*out_items, items, (size_t)count * size);
-    return true;
+    return *out_items != NULL;
 }
 
 #define COPY(list)                                                                                                     \

@@ -151,7 +151,7 @@ static int add_share(const dealing *d) {
     smg_kernel *k = d->l->k;
     smg_tile tile = k->tiles.items[d->parts];
     tile.layout = dealt_number(d, tile.layout);
-    tile.name = smg_arena_format(d->l->arena, "own%d", k->tiles.count);
+    tile.name = smg_arena_numbered(d->l->arena, "own", k->tiles.count);
     int row, col;
     if (!smg_matrix_sides(k, &tile, &row, &col)) tile.fragments = SMG_FRAGMENTS_NONE;
     smg_tile *slot = SMG_ARRAY_PUSH(d->l->arena, &k->tiles);

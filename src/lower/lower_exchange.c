@@ -20,6 +20,8 @@ static smg_status push(exchanging *x, smg_instr in) {
     return SMG_OK;
 }
 
+#define SOME_EXCHANGES 24 /* instructions more than before: room for most programs */
+
 static smg_status push_barrier(exchanging *x) {
     return push(x, lower_blank(SMG_I_BARRIER));
 }
@@ -40,7 +42,7 @@ static int add_tile(exchanging *x, const smg_tile *tile) {
     smg_tile *slot = SMG_ARRAY_PUSH(x->l->arena, &k->tiles);
     if (slot == NULL) return -1;
     *slot = *tile;
-    slot->name = smg_arena_format(x->l->arena, "%s%d", tile->name, k->tiles.count - 1);
+    slot->name = smg_arena_numbered(x->l->arena, tile->name, k->tiles.count - 1);
     return slot->name != NULL ? k->tiles.count - 1 : -1;
 }
 
@@ -188,6 +190,7 @@ static smg_status split_reduce(exchanging *x, const smg_instr *in) {
 smg_status lower_exchange(lower_sized *l) {
     exchanging x = {.l = l, .common = -1};
     smg_kernel *k = l->k;
+    if (!SMG_ARRAY_RESERVE(l->arena, &x.code, k->code.count + SOME_EXCHANGES)) return SMG_MEMORY;
     for (int i = 0; i < k->code.count && l->refused == NULL; i++) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind == SMG_I_REDUCE)

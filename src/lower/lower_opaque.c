@@ -101,7 +101,7 @@ static smg_status make_room(separating *s, int registers) {
     int64_t words = (int64_t)registers / smg_matrix_elements(&k->matrix, SMG_FRAGMENTS_SUMS) * k->matrix.rows *
                     k->matrix.cols * (k->lanes / k->subgroup);
     if (s->exchange < 0) {
-        smg_tile tile = {.name = smg_arena_format(s->l->arena, "m%d", k->tiles.count),
+        smg_tile tile = {.name = smg_arena_numbered(s->l->arena, "m", k->tiles.count),
                          .type = SMG_TYPE_F32,
                          .residence = SMG_EXCHANGE,
                          .layout = -1};

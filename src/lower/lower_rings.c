@@ -63,7 +63,7 @@ static int add_factor(lower_sized *l, const smg_instr *product, bool left) {
             held |= SMG_AXIS_BIT(shared.axis[i]);
     smg_fragments use = left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT;
     smg_layout layout = lower_fragments(k, &grid, use, left ? row : depth, left ? depth : col, held);
-    smg_tile tile = {.name = smg_arena_format(k->arena, left ? "left%d" : "right%d", k->tiles.count),
+    smg_tile tile = {.name = smg_arena_numbered(k->arena, left ? "left" : "right", k->tiles.count),
                      .type = k->matrix.type,
                      .residence = SMG_REGISTER,
                      .axis_count = shared.axis_count,

@@ -129,7 +129,7 @@ int lower_add_taken(smg_kernel *k, const smg_instr *product, int row) {
     int number = smg_kernel_add_layout(k, &layout);
     smg_tile *slot = SMG_ARRAY_PUSH(k->arena, &k->tiles);
     if (slot == NULL || number < 0) return -1;
-    *slot = (smg_tile){.name = smg_arena_format(k->arena, "left%d", k->tiles.count - 1),
+    *slot = (smg_tile){.name = smg_arena_numbered(k->arena, "left", k->tiles.count - 1),
                        .type = k->matrix.type,
                        .residence = SMG_REGISTER,
                        .axis_count = shared.axis_count,

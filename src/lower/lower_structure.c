@@ -92,7 +92,7 @@ static smg_status emit_loop(lowering *l, int axis, int pass) {
     if (loop == NULL) return SMG_MEMORY;
     loop->axis_count = 1;
     loop->axes[0] = axis;
-    loop->note = smg_arena_format(l->arena, "pass %d", pass);
+    loop->note = smg_arena_numbered(l->arena, "pass ", pass);
     return loop->note != NULL ? SMG_OK : SMG_MEMORY;
 }
 

@@ -20,7 +20,7 @@ int lower_new_tile(lowering *l, const char *name, smg_kind kind, smg_residence w
                    int pad) {
     smg_tile *tile = SMG_ARRAY_PUSH(l->arena, &l->k->tiles);
     if (tile == NULL) return -1;
-    *tile = (smg_tile){.name = smg_arena_format(l->arena, "%s%d", name, l->k->tiles.count - 1),
+    *tile = (smg_tile){.name = smg_arena_numbered(l->arena, name, l->k->tiles.count - 1),
                        .type = smg_kind_type(kind),
                        .residence = where,
                        .axis_count = axis_count,
