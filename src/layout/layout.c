@@ -38,8 +38,15 @@ void smg_layout_set(smg_layout *layout, smg_layout_level level, int bit, smg_bas
 
 void smg_layout_add(smg_layout *layout, smg_layout_level level, int axis, int64_t count) {
     smg_layout_axis *a = found_or_new(layout, axis);
-    for (int n = smg_log2(count); a != NULL && n > 0; n--)
-        smg_layout_set(layout, level, layout->bits[level], (smg_basis){(int8_t)axis, (int8_t)a->bits});
+    for (int n = smg_log2(count); a != NULL && n > 0; n--) {
+        int bit = layout->bits[level];
+        if (bit == SMG_LAYOUT_LEVEL_BITS) {
+            layout->too_large = true;
+            return;
+        }
+        layout->basis[level][bit] = (smg_basis){(int8_t)axis, (int8_t)a->bits++};
+        layout->bits[level] = bit + 1;
+    }
 }
 
 void smg_layout_replicate(smg_layout *layout, smg_layout_level level, int64_t count) {
@@ -53,8 +60,9 @@ void smg_layout_repeat(smg_layout *layout, int axis, int64_t times) {
         layout->too_large = true;
         return;
     }
-    for (; times > 1 && times % 2 == 0; times /= 2) smg_layout_add(layout, SMG_LAYOUT_REGISTER, axis, 2);
-    if (a != NULL) a->repeats = (int)times;
+    int64_t twos = times > 1 ? times & -times : 1;
+    smg_layout_add(layout, SMG_LAYOUT_REGISTER, axis, twos);
+    if (a != NULL) a->repeats = (int)(times / twos);
 }
 
 bool smg_layout_valid(const smg_layout *layout, const char **out_why) {

@@ -137,6 +137,8 @@ smg_conversion smg_layout_conversion(const smg_layout *from, const smg_layout *t
 
 /* Neighbours along the axis in a lane's lowest registers: what one load or store may take (a power of two). */
 int64_t smg_layout_run(const smg_layout *layout, int axis);
+/* The same where only the axis is kept. */
+int64_t smg_layout_own_run(const smg_layout *layout, int axis);
 /* The same places of groups of so many (a power of two) neighbours along the axis, which each lane has in its lowest
  * registers: what was an element's number is now a group's. */
 smg_layout smg_layout_groups(const smg_layout *layout, int axis, int64_t width);

@@ -118,6 +118,17 @@ int64_t smg_layout_run(const smg_layout *layout, int axis) {
     return (int64_t)1 << bits;
 }
 
+int64_t smg_layout_own_run(const smg_layout *layout, int axis) {
+    int bits = 0;
+    for (int i = 0; i < layout->bits[SMG_LAYOUT_REGISTER]; i++) {
+        smg_basis b = layout->basis[SMG_LAYOUT_REGISTER][i];
+        if (b.axis != axis) continue;
+        if (b.bit != bits) break;
+        bits++;
+    }
+    return (int64_t)1 << bits;
+}
+
 smg_layout smg_layout_groups(const smg_layout *layout, int axis, int64_t width) {
     smg_layout groups = *layout;
     int fewer = smg_log2(width);
@@ -154,11 +165,22 @@ bool smg_layout_uniform(const smg_layout *layout) {
 
 enum { MOST_LANES = 128, MOST_PIECES = 16 };
 
-static int64_t first_byte(const smg_layout *layout, const smg_layout_access *access, int64_t lane) {
-    int64_t element = 0;
-    for (int i = 0; i < layout->axis_count; i++)
-        element += access->strides[i] * smg_layout_part(layout, layout->axes[i].axis, SMG_LAYOUT_LANE, lane);
-    return element * access->element_bytes;
+/* How far each bit of a lane's number moves it, in bytes. */
+static void bytes_of_bits(const smg_layout *layout, const smg_layout_access *access, int64_t *out_bytes) {
+    for (int bit = 0; bit < layout->bits[SMG_LAYOUT_LANE]; bit++) {
+        smg_basis b = layout->basis[SMG_LAYOUT_LANE][bit];
+        out_bytes[bit] = 0;
+        for (int i = 0; i < layout->axis_count; i++)
+            if (layout->axes[i].axis == b.axis)
+                out_bytes[bit] = access->strides[i] * ((int64_t)1 << b.bit) * access->element_bytes;
+    }
+}
+
+static int64_t first_byte(const int64_t *bytes_of_bit, int64_t lane) {
+    int64_t byte = 0;
+    for (int bit = 0; lane >> bit != 0; bit++)
+        if (lane >> bit & 1) byte += bytes_of_bit[bit];
+    return byte;
 }
 
 static bool seen(const int64_t *list, int count, int64_t value) {
@@ -171,8 +193,10 @@ static bool seen(const int64_t *list, int count, int64_t value) {
 static int pieces(const smg_layout *layout, const smg_layout_access *access, int64_t from, int64_t to, int64_t bytes,
                   int64_t *list) {
     int count = 0;
+    int64_t bytes_of_bit[SMG_LAYOUT_LEVEL_BITS];
+    bytes_of_bits(layout, access, bytes_of_bit);
     for (int64_t lane = from; lane < to; lane++) {
-        int64_t start = first_byte(layout, access, lane), end = start + access->run * access->element_bytes - 1;
+        int64_t start = first_byte(bytes_of_bit, lane), end = start + access->run * access->element_bytes - 1;
         for (int64_t piece = start / bytes; piece <= end / bytes && count < MOST_LANES * MOST_PIECES; piece++)
             if (!seen(list, count, piece)) list[count++] = piece;
     }

@@ -160,8 +160,9 @@ static bool keep_leaves(const smg_exprs *pool, smg_expr expr, expr_summary *s) {
 }
 
 void smg_expr_leaves(const smg_exprs *pool, smg_expr expr, void (*visit)(void *user, int leaf), void *user) {
-    if (!smg_expr_valid(pool, expr)) return;
-    expr_summary *s = summary_of(pool, expr);
+    if (pool == NULL || expr < 0 || expr >= pool->nodes.count) return;
+    const expr_summaries *all = pool->summaries;
+    expr_summary *s = expr < all->items.count ? &all->items.items[expr] : summary_of(pool, expr);
     if (!s || (!s->has_leaves && !keep_leaves(pool, expr, s))) {
         walk_leaves(pool, expr, visit, user);
         return;

@@ -5,6 +5,7 @@
 #include "plan/plan_internal.h"
 
 #define COUNTED_BUFFERS 64 /* each by itself; of more, each access */
+#define COUNTED_AXES 64    /* whose extents are kept */
 
 typedef struct walk {
     const smg_kernel *k;
@@ -25,11 +26,15 @@ typedef struct walk {
     bool first;                    /* a first slice was fetched in front of the next loop */
     bool written;                  /* all steps of the innermost loop are */
     double moved[COUNTED_BUFFERS]; /* per buffer: bytes that pass through memory */
+    double extent[COUNTED_AXES];   /* by axis, once asked for; 0: not yet */
+    smg_size one;
 } walk;
 
-static double extent_of(const walk *w, int axis) {
+static double extent_of(walk *w, int axis) {
+    if (axis < COUNTED_AXES && w->extent[axis] > 0) return w->extent[axis];
     int64_t value = 1;
     if (!smg_size_eval(w->k->sizes, w->k->axes.items[axis].extent, w->symbols, &value)) value = 1;
+    if (axis < COUNTED_AXES) w->extent[axis] = (double)value;
     return (double)value;
 }
 
@@ -54,13 +59,12 @@ static bool comes_soon(const walk *w, int axis) {
 }
 
 /* Lanes as the layout says, or all invocations along the instruction's axes, the last one fastest. */
-static plan_runs runs_of(const walk *w, const smg_access *a) {
-    smg_size one = smg_size_const(w->k->sizes, 1);
+static plan_runs runs_of(walk *w, const smg_access *a) {
     bool switches = smg_target_switches_lanes(w->t);
     double bytes = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type);
     if (a->axis_count == 0 || (w->layout == NULL && !switches)) return plan_whole_runs;
     for (int i = 0; i < a->axis_count; i++) {
-        if (a->stride[i] != one) continue;
+        if (a->stride[i] != w->one) continue;
         int axis = a->axis[i];
         double tile = plan_lesser(tile_of(w, axis), extent_of(w, axis)), walked = axis == w->last ? w->round : 1;
         double lanes = w->layout != NULL ? (double)smg_layout_neighbours(w->layout, axis) : walked;
@@ -439,9 +443,8 @@ static reads row_reads(const walk *w, const smg_tile *tile, int k_axis, double r
     bool grouped = smg_tile_runs_along(w->k, tile, k_axis);
     for (int i = 0; i < tile->axis_count; i++) { /* four k of a row, or four rows of one k */
         int axis = tile->axis[i];
-        smg_layout own = smg_layout_keep(w->layout, &axis, 1);
-        grouped =
-            grouped || (axis != k_axis && smg_layout_run(&own, axis) % 4 == 0 && smg_tile_runs_along(w->k, tile, axis));
+        grouped = grouped || (axis != k_axis && smg_layout_own_run(w->layout, axis) % 4 == 0 &&
+                              smg_tile_runs_along(w->k, tile, axis));
     }
     return (reads){.groups = grouped ? rows * depth / 4 : 0, .words = grouped ? 0 : rows * depth};
 }
@@ -561,7 +564,7 @@ static void count_product(walk *w, const smg_instr *in) {
 
 #define SAMPLES 16 /* workgroups that are asked how long their loop is */
 
-static double all_steps(const walk *w, const smg_instr *in) {
+static double all_steps(walk *w, const smg_instr *in) {
     return ceil(extent_of(w, in->axes[0]) / tile_of(w, in->axes[0]));
 }
 
@@ -667,5 +670,6 @@ void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *cost
     if (!smg_kernel_grid(k, symbols, &groups)) groups = 1;
     *out_counts = (plan_counts){.lanes = k->lanes, .workgroups = (double)groups, .instructions = k->code.count};
     walk w = {.k = k, .t = t, .cost = costs, .symbols = symbols, .kept = kept, .out = out_counts, .trips = 1};
+    w.one = smg_size_const(k->sizes, 1);
     for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
 }
