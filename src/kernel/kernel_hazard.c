@@ -24,6 +24,7 @@ struct smg_hazards {
     SMG_ARRAY(use) uses;
     int *first;              /* by instruction: its first use; those of the next one follow */
     int *match;              /* by instruction: LOOP -> END */
+    int *next;               /* by instruction: itself, or the next one that the walk has to do with */
     int *step;               /* by axis: of its loop; 0 outside */
     int bits, words;         /* of a set of uses */
     uint64_t *near, *far;    /* touched since the last barrier of any scope; of the workgroup */
@@ -123,11 +124,13 @@ static void set_bit(uint64_t *set, int i) {
 }
 
 static smg_status compare(smg_hazards *h) {
+    size_t words = (size_t)h->words;
+    uint64_t *sets = SMG_ARENA_ARRAY(h->arena, uint64_t, 2 * words * (size_t)h->uses.count);
+    if (sets == NULL) return SMG_MEMORY;
     for (int i = 0; i < h->uses.count; i++) {
         use *u = &h->uses.items[i];
-        u->near = SMG_ARENA_ARRAY(h->arena, uint64_t, (size_t)h->words);
-        u->far = SMG_ARENA_ARRAY(h->arena, uint64_t, (size_t)h->words);
-        if (u->near == NULL || u->far == NULL) return SMG_MEMORY;
+        u->near = sets + 2 * words * (size_t)i;
+        u->far = u->near + words;
         for (int j = 0; j < h->uses.count; j++) {
             if (!meet(h->k, u, &h->uses.items[j])) continue;
             set_bit(u->near, h->uses.items[j].first);
@@ -139,13 +142,20 @@ static smg_status compare(smg_hazards *h) {
 
 static smg_status make_state(smg_hazards *h) {
     size_t words = (size_t)h->words;
-    h->near = SMG_ARENA_ARRAY(h->arena, uint64_t, words);
-    h->far = SMG_ARENA_ARRAY(h->arena, uint64_t, words);
-    for (int i = 0; i < DEEPEST; i++) {
-        h->kept[i] = SMG_ARENA_ARRAY(h->arena, uint64_t, 2 * words);
-        if (h->kept[i] == NULL) return SMG_MEMORY;
+    h->near = SMG_ARENA_ARRAY(h->arena, uint64_t, 2 * words * (DEEPEST + 1));
+    if (h->near == NULL) return SMG_MEMORY;
+    h->far = h->near + words;
+    for (size_t i = 0; i < DEEPEST; i++) h->kept[i] = h->near + 2 * words * (i + 1);
+    return SMG_OK;
+}
+
+static void mark_next(smg_hazards *h) {
+    int next = h->next[h->k->code.count] = h->k->code.count;
+    for (int at = next - 1; at >= 0; at--) {
+        smg_instr_kind kind = h->k->code.items[at].kind;
+        if (kind == SMG_I_LOOP || kind == SMG_I_BARRIER || h->first[at] < h->first[at + 1]) next = at;
+        h->next[at] = next;
     }
-    return h->near != NULL && h->far != NULL ? SMG_OK : SMG_MEMORY;
 }
 
 smg_status smg_hazards_make(const smg_kernel *k, smg_arena *arena, smg_hazards **out_hazards) {
@@ -156,13 +166,15 @@ smg_status smg_hazards_make(const smg_kernel *k, smg_arena *arena, smg_hazards *
     h->arena = arena;
     h->first = SMG_ARENA_ARRAY(arena, int, count);
     h->match = SMG_ARENA_ARRAY(arena, int, count);
+    h->next = SMG_ARENA_ARRAY(arena, int, count);
     h->step = SMG_ARENA_ARRAY(arena, int, (size_t)k->axes.count + 1);
-    if (h->first == NULL || h->match == NULL || h->step == NULL) return SMG_MEMORY;
+    if (h->first == NULL || h->match == NULL || h->next == NULL || h->step == NULL) return SMG_MEMORY;
     for (int at = 0; at < k->code.count; at++) {
         if (!collect(h, at)) return SMG_MEMORY;
         h->match[at] = k->code.items[at].kind == SMG_I_LOOP ? smg_kernel_loop_end(k, at) : -1;
     }
     h->first[k->code.count] = h->uses.count;
+    mark_next(h);
     h->words = h->bits / 64 + 1;
     SMG_TRY(compare(h));
     return make_state(h);
@@ -181,7 +193,8 @@ static int slot_of(const smg_hazards *h, const use *u) {
 
 /* A word of the set of what a use must not meet, moved to its slot: tiles with slots meet none but themselves. */
 static uint64_t moved(const uint64_t *set, int word, int slot) {
-    uint64_t low = slot > 0 && word > 0 ? set[word - 1] >> (64 - slot) : 0;
+    if (slot == 0) return set[word];
+    uint64_t low = word > 0 ? set[word - 1] >> (64 - slot) : 0;
     return set[word] << slot | low;
 }
 
@@ -262,7 +275,7 @@ static bool walk_loop(smg_hazards *h, int loop, int depth, smg_hazard *out) {
 }
 
 static bool walk(smg_hazards *h, int begin, int end, int depth, smg_hazard *out) {
-    for (int at = begin; at < end; at++) {
+    for (int at = h->next[begin]; at < end; at = h->next[at + 1]) {
         const smg_instr *in = &h->k->code.items[at];
         if (in->kind == SMG_I_LOOP && depth < DEEPEST) {
             if (!walk_loop(h, at, depth, out)) return false;

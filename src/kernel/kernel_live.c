@@ -17,8 +17,10 @@ typedef struct live_walk {
     live_set behind[LIVE_LOOPS]; /* needed after each of them */
     int depth, loops;
     live_set *meets; /* by tile; NULL: points are collected instead */
+    bool notes;      /* else only what heads of loops need is found */
     smg_arena *arena;
     smg_kernel_live points;
+    int plain;   /* the point without more registers that held all of what was needed last; -1 */
     bool failed; /* memory */
 } live_walk;
 
@@ -30,9 +32,9 @@ static void drop(live_set *s, int tile) {
 }
 
 static bool within(const live_set *a, const live_set *b) {
-    bool all = true;
-    for (int i = 0; i < KERNEL_LIVE_WORDS; i++) all = all && (a->word[i] & ~b->word[i]) == 0;
-    return all;
+    uint64_t beyond = 0;
+    for (int i = 0; i < KERNEL_LIVE_WORDS; i++) beyond |= a->word[i] & ~b->word[i];
+    return beyond == 0;
 }
 
 static void unite(live_set *into, const live_set *from) {
@@ -52,22 +54,26 @@ static bool needs_more(const smg_instr *in) {
 
 /* Keeps the largest sets only, for each instruction that needs more apart: that comes on top. */
 static void collect(live_walk *w, int beside) {
+    if (beside < 0 && w->plain >= 0 && within(&w->now, &w->points.items[w->plain].tiles)) return;
     for (int i = 0; i < w->points.count; i++) {
         kernel_live_point *p = &w->points.items[i];
         if (p->beside != beside) continue;
-        if (within(&w->now, &p->tiles)) return;
-        if (within(&p->tiles, &w->now)) {
-            p->tiles = w->now;
-            return;
-        }
+        bool less = within(&w->now, &p->tiles);
+        if (!less && !within(&p->tiles, &w->now)) continue;
+        if (!less) p->tiles = w->now;
+        if (beside < 0) w->plain = i;
+        return;
     }
     kernel_live_point *p = SMG_ARRAY_PUSH(w->arena, &w->points);
     w->failed = w->failed || p == NULL;
-    if (p != NULL) *p = (kernel_live_point){.tiles = w->now, .beside = beside};
+    if (p == NULL) return;
+    *p = (kernel_live_point){.tiles = w->now, .beside = beside};
+    if (beside < 0) w->plain = w->points.count - 1;
 }
 
 static void note(live_walk *w, int at) {
     const smg_instr *in = &w->k->code.items[at];
+    if (!w->notes) return;
     if (w->meets == NULL)
         collect(w, needs_more(in) ? at : -1);
     else if (in->dst >= 0)
@@ -121,10 +127,18 @@ static bool pass_loop(live_walk *w, const smg_instr *in, bool *grew) {
     return true;
 }
 
+static bool has_loop(const smg_kernel *k) {
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_END) return true;
+    return false;
+}
+
+/* What is needed at a point only grows from walk to walk: where there are loops the first walk need not note it. */
 static bool walk_all(live_walk *w) {
     if (w->k->tiles.count > KERNEL_LIVE_TILES) return false;
-    for (bool grew = true; grew;) {
-        grew = false;
+    w->notes = !has_loop(w->k);
+    for (bool again = true; again;) {
+        bool grew = false, noted = w->notes;
         w->now = (live_set){{0}};
         w->depth = w->loops = 0;
         for (int i = w->k->code.count - 1; i >= 0; i--) {
@@ -134,6 +148,8 @@ static bool walk_all(live_walk *w) {
             else if (!pass_loop(w, in, &grew))
                 return false;
         }
+        again = grew || !noted;
+        w->notes = true;
     }
     return true;
 }
@@ -146,7 +162,7 @@ bool kernel_live_meets(const smg_kernel *k, live_set *out_meets) {
 
 /* A program with more tiles or loops than are followed keeps no points: all its tiles count as needed at once. */
 smg_status kernel_live_keep(smg_kernel *k) {
-    live_walk w = {.k = k, .arena = k->arena};
+    live_walk w = {.k = k, .arena = k->arena, .plain = -1};
     k->live = (smg_kernel_live){0};
     if (walk_all(&w)) k->live = w.points;
     return w.failed ? SMG_MEMORY : SMG_OK;
