@@ -56,9 +56,9 @@ static bool loads_fours(const enumerator *e, const smg_schedule *s) {
     return s->temporal >= 0 || s->tile[e->run_axis] % (SCHED_LOAD * (int64_t)s->lane_cols) == 0;
 }
 
-smg_status sched_list(enumerator *e, const smg_schedule *s) {
+static smg_status list(enumerator *e, uint64_t shape, const smg_schedule *s) {
     bool is_new;
-    SMG_TRY(sched_is_new(&e->seen, s, e->arena, &is_new));
+    SMG_TRY(sched_is_new(&e->seen, shape, s, e->arena, &is_new));
     if (!is_new) return SMG_OK;
     smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
     if (slot == NULL) return SMG_MEMORY;
@@ -66,11 +66,22 @@ smg_status sched_list(enumerator *e, const smg_schedule *s) {
     return SMG_OK;
 }
 
+smg_status sched_list(enumerator *e, const smg_schedule *s) {
+    return list(e, sched_shape_hash(s), s);
+}
+
+static smg_status push(enumerator *e, uint64_t shape, smg_schedule *s) {
+    int slots = s->slots;
+    SMG_TRY(list(e, shape, s));
+    if (e->target->slots == 1 || s->ahead == 0 || s->reuse) return SMG_OK;
+    s->slots = (int)e->target->slots;
+    SMG_TRY(list(e, shape, s));
+    s->slots = slots;
+    return SMG_OK;
+}
+
 smg_status sched_push(enumerator *e, smg_schedule s) {
-    SMG_TRY(sched_list(e, &s));
-    if (e->target->slots == 1 || s.ahead == 0 || s.reuse) return SMG_OK;
-    s.slots = (int)e->target->slots;
-    return sched_list(e, &s);
+    return push(e, sched_shape_hash(&s), &s);
 }
 
 #define LEAST_IN_PAIRS 16 /* of a slice's k: for fewer f16 sums are added to the others too often */
@@ -117,12 +128,13 @@ smg_status sched_add(enumerator *e, const lane_shape *shape, bool whole, smg_sch
     base.reuse = chain;
     e->crowded = !sched_has_room(e, &base);
     if (e->crowded) return SMG_OK;
+    uint64_t of_shape = sched_shape_hash(&base);
     for (int vec = most; vec >= (singles ? 1 : most); vec = vec > 1 ? 1 : 0) {
         base.vec = vec;
         base.row_run = rows_by_fours(e, shape, &base) ? 4 : 1;
         for (int reuse = chain && (!runs || vec > 1) ? 1 : 0; reuse >= 0; reuse--) {
             base.reuse = reuse == 1;
-            for (base.ahead = most_ahead; base.ahead >= 0; base.ahead--) SMG_TRY(sched_push(e, base));
+            for (base.ahead = most_ahead; base.ahead >= 0; base.ahead--) SMG_TRY(push(e, of_shape, &base));
         }
     }
     return SMG_OK;

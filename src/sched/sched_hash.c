@@ -58,10 +58,32 @@ static smg_status make_room(sched_seen *seen, smg_arena *arena) {
     return SMG_OK;
 }
 
-smg_status sched_is_new(sched_seen *seen, const smg_schedule *s, smg_arena *arena, bool *out_is) {
-    schedule_told t;
-    tell(s, &t);
-    uint64_t hash = smg_hash_blocks(0, &t, sizeof(t)) | 1; /* 0 is a free place */
+/* Within one run: what all schedules of a space share tells nothing. Lanes, tiles, axes: what those of one shape of
+ * blocks have in common. */
+uint64_t sched_shape_hash(const smg_schedule *s) {
+    const smg_matrix_shape *m = s->matrix;
+    const uint64_t flags = (uint64_t)s->one_by_one | (uint64_t)s->depth_near << 1 | (uint64_t)s->guarded << 2 |
+                           (uint64_t)s->direct << 3 | (uint64_t)s->across << 4 | (uint64_t)s->groups << 5 |
+                           (uint64_t)s->alone << 6 | (uint64_t)s->streams << 7 | (uint64_t)s->rows_next << 8;
+    const int32_t numbers[] = {s->row_axis,   s->col_axis, s->temporal,    s->lane_rows,  s->lane_cols,
+                               s->lane_depth, s->subgroup, (int)s->form,   m ? m->m : 0,  m ? m->n : 0,
+                               m ? m->k : 0,  s->rings,    s->matrix_rows, s->matrix_cols};
+    const smg_axis_set sets[] = {s->grid, s->anew, s->inner, s->columns, s->held, s->serial};
+    uint64_t hash = smg_hash_bytes(flags, numbers, sizeof(numbers));
+    hash = smg_hash_bytes(hash, sets, sizeof(sets));
+    hash = smg_hash_bytes(hash, s->tile, (size_t)s->space->axes.count * sizeof(s->tile[0]));
+    hash = smg_hash_bytes(hash, s->more_rows, sizeof(s->more_rows));
+    return smg_hash_bytes(hash, s->left, (size_t)s->space->nodes.count);
+}
+
+/* And what tells those apart: runs, what is fetched ahead, whether tiles take turns. */
+static uint64_t whole_hash(uint64_t shape, const smg_schedule *s) {
+    return smg_hash_finish(smg_hash_mix(smg_hash_mix(shape, (uint64_t)s->vec << 32 | (uint64_t)s->row_run),
+                                        (uint64_t)s->ahead << 32 | (uint64_t)s->slots << 1 | (uint64_t)s->reuse));
+}
+
+smg_status sched_is_new(sched_seen *seen, uint64_t shape, const smg_schedule *s, smg_arena *arena, bool *out_is) {
+    uint64_t hash = whole_hash(shape, s) | 1; /* 0 is a free place */
     if (2 * seen->count >= seen->room) SMG_TRY(make_room(seen, arena));
     uint64_t *place = place_of(seen, hash);
     *out_is = *place != hash;

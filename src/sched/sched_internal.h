@@ -38,7 +38,9 @@ typedef struct sched_seen {
 } sched_seen;
 
 /* sched_hash.c: is it none that was asked about before? */
-smg_status sched_is_new(sched_seen *seen, const smg_schedule *s, smg_arena *arena, bool *out_is);
+uint64_t sched_shape_hash(const smg_schedule *s);
+/* shape: of the schedule. */
+smg_status sched_is_new(sched_seen *seen, uint64_t shape, const smg_schedule *s, smg_arena *arena, bool *out_is);
 
 typedef struct enumerator {
     const smg_space *space;
