@@ -18,9 +18,13 @@ static smg_status widen(lower_sized *l) {
 }
 
 static smg_status layouts(lower_sized *l) {
-    SMG_TRY(lower_layouts(l));
+    if (!l->placed) SMG_TRY(lower_layouts(l));
     if (l->refused == NULL) lower_correct(l);
     return SMG_OK;
+}
+
+static smg_status operands(lower_sized *l) {
+    return l->placed ? SMG_OK : lower_operands(l);
 }
 
 static smg_status find_evens(lower_sized *l) {
@@ -51,7 +55,7 @@ static const pass passes[] = {
     {{"clamp", "operands repeat the end of an axis where no result has it"}, .structure = lower_clamp},
     {{"types", "tiles hold what memory has where they only move it"}, .structure = lower_types},
     {{"layouts", "every register tile and instruction gets its place in lanes and registers"}, .sized = layouts},
-    {{"operands", "shared operands lie in the order in which lanes read them"}, .sized = lower_operands},
+    {{"operands", "shared operands lie in the order in which lanes read them"}, .sized = operands},
     {{"pairs", "products sum up in f16 what their tiles allow"}, .sized = lower_pairs},
     {{"forward", "left factors that lanes hold as matrices want them stay in registers"}, .sized = lower_forward},
     {{"streams", "factors of matrices are read from memory by the lanes that have them"}, .sized = lower_streams},
@@ -159,16 +163,27 @@ smg_status smg_kernel_structure(const smg_schedule *schedule, const smg_lower_op
     return smg_context_status(l->ctx);
 }
 
-smg_status smg_kernel_fit(const smg_kernel *structure, const smg_schedule *schedule, const smg_lower_options *options,
-                          smg_arena *arena, smg_kernel **out_kernel, const char **out_refused) {
-    lower_sized l = {.ctx = smg_arena_context(arena), .arena = arena, .s = schedule, .target = options->target};
+static smg_status fit(const smg_kernel *of, bool placed, const smg_schedule *schedule, const smg_lower_options *options,
+                      smg_arena *arena, smg_kernel **out_kernel, const char **out_refused) {
+    lower_sized l = {
+        .ctx = smg_arena_context(arena), .arena = arena, .s = schedule, .target = options->target, .placed = placed};
     *out_kernel = NULL;
     *out_refused = NULL;
-    SMG_TRY(smg_kernel_copy(structure, arena, &l.k));
+    SMG_TRY(smg_kernel_copy(of, arena, &l.k));
     SMG_TRY(run_sized(&l, options, false));
     *out_refused = l.refused;
     if (l.refused == NULL) *out_kernel = l.k;
     return smg_context_status(l.ctx);
+}
+
+smg_status smg_kernel_fit(const smg_kernel *structure, const smg_schedule *schedule, const smg_lower_options *options,
+                          smg_arena *arena, smg_kernel **out_kernel, const char **out_refused) {
+    return fit(structure, false, schedule, options, arena, out_kernel, out_refused);
+}
+
+smg_status smg_kernel_fit_probe(const smg_kernel *probe, const smg_schedule *schedule, const smg_lower_options *options,
+                                smg_arena *arena, smg_kernel **out_kernel, const char **out_refused) {
+    return fit(probe, true, schedule, options, arena, out_kernel, out_refused);
 }
 
 smg_status smg_kernel_probe(const smg_kernel *structure, smg_arena *arena, smg_kernel **out_probe) {
@@ -176,8 +191,10 @@ smg_status smg_kernel_probe(const smg_kernel *structure, smg_arena *arena, smg_k
     return kernel_live_keep(*out_probe);
 }
 
-smg_status smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule) {
-    lower_sized l = {.ctx = smg_arena_context(k->arena), .arena = k->arena, .k = k, .s = schedule};
+smg_status smg_kernel_retile(const smg_kernel *structure, const smg_schedule *schedule, smg_kernel *probe) {
+    lower_sized l = {.ctx = smg_arena_context(probe->arena), .arena = probe->arena, .k = probe, .s = schedule};
+    /* Operands have the order of an earlier schedule. */
+    memcpy(probe->tiles.items, structure->tiles.items, (size_t)probe->tiles.count * sizeof(*probe->tiles.items));
     SMG_TRY(lower_layouts(&l));
     return lower_operands(&l);
 }

@@ -50,11 +50,14 @@ smg_status smg_kernel_structure(const smg_schedule *schedule, const smg_lower_op
 smg_status smg_kernel_fit(const smg_kernel *structure, const smg_schedule *schedule, const smg_lower_options *options,
                           smg_arena *arena, smg_kernel **out_kernel, const char **out_refused);
 
-/* What the schedule makes of the structure's tiles, in place: layouts and the order of operands, as often as one likes.
- * Enough to see whether its registers and shared memory are there; what lanes exchange comes on top. */
-smg_status smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule);
-/* A copy of the structure for that. */
+/* A copy of the structure, to see what schedules make of its tiles. */
 smg_status smg_kernel_probe(const smg_kernel *structure, smg_arena *arena, smg_kernel **out_probe);
+/* The probe gets layouts and the order of operands, as often as one likes. Enough to see whether its registers and
+ * shared memory are there; what lanes exchange comes on top. Not of schedules by matrices. */
+smg_status smg_kernel_retile(const smg_kernel *structure, const smg_schedule *schedule, smg_kernel *probe);
+/* As smg_kernel_fit, from a probe that has them for this schedule. */
+smg_status smg_kernel_fit_probe(const smg_kernel *probe, const smg_schedule *schedule, const smg_lower_options *options,
+                                smg_arena *arena, smg_kernel **out_kernel, const char **out_refused);
 
 /* How the lanes of a workgroup are dealt out: lane = (depth * rows + row) * cols + column, or woven in products. */
 typedef struct smg_lane_grid {

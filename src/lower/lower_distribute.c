@@ -250,7 +250,10 @@ static void place_axes(distribution *d, const axis_list *list) {
 
 /* Lists of many axes first: they leave the least choice. */
 static void place_all(distribution *d) {
-    for (int count = MOST_AXES; count > 0; count--)
+    int most = 0;
+    for (int i = 0; i < d->list_count; i++)
+        if (d->lists[i].count > most) most = d->lists[i].count;
+    for (int count = most; count > 0; count--)
         for (int i = 0; i < d->list_count; i++)
             if (d->lists[i].count == count) place_axes(d, &d->lists[i]);
 }

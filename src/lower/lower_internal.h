@@ -41,6 +41,7 @@ typedef struct lower_sized {
     const smg_schedule *s;
     const smg_target *target;
     const char *refused;
+    bool placed; /* layouts and the order of operands are the schedule's already */
 } lower_sized;
 
 typedef struct lowering {

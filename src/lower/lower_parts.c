@@ -58,8 +58,17 @@ static void look_at(void *user, int leaf) {
     c->depth--;
 }
 
+static bool has_parts(const smg_kernel *k) {
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind == SMG_I_REDUCE && in->accumulate && in->apart) return true;
+    }
+    return false;
+}
+
 /* A tile that corrects one in parts of other lanes; -1. */
 static int find(const smg_kernel *k) {
+    if (!has_parts(k)) return -1;
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_SET || !is_folded(k, in->dst)) continue;

@@ -44,6 +44,27 @@ static void tell_measured(const segment *s, smg_text *why) {
                       m->cheapest * 1e6);
 }
 
+/* The verifier is asked about the complete program. Where it does not accept one, lowering once more with a look after
+ * each pass tells which it was; so it goes where passes are shown. */
+static smg_status lower_verified(planner *p, const smg_schedule *schedule, smg_text *why, smg_pstep *step,
+                                 const char **out_refused) {
+    pass_keeper keeper = {.p = p, .step = step};
+    smg_lower_options options = {.name = step->name,
+                                 .target = p->target,
+                                 .why = why,
+                                 .verify = p->options->keep_passes,
+                                 .after = p->options->keep_passes ? keep_pass : NULL,
+                                 .user = &keeper};
+    SMG_TRY(smg_kernel_lower(schedule, &options, p->arena, &step->kernel, out_refused));
+    if (options.verify || step->kernel == NULL) return SMG_OK;
+    smg_status status = smg_kernel_verify(p->ctx, step->kernel);
+    if (status == SMG_OK) return SMG_OK;
+    options.verify = true;
+    options.why = NULL;
+    SMG_TRY(smg_kernel_lower(schedule, &options, p->arena, &step->kernel, out_refused));
+    return status;
+}
+
 smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step) {
     smg_node_id *nodes = SMG_ARENA_ARRAY(p->arena, smg_node_id, (size_t)(to - from));
     segment_members of;
@@ -75,14 +96,7 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
                       s->cut->seconds * 1e6, s->cut->apart * 1e6);
     if (s->rejected > 0)
         smg_text_addf(why, "%d schedules left out: the driver made nothing good of them\n", s->rejected);
-    pass_keeper keeper = {.p = p, .step = out_step};
-    const smg_lower_options options = {.name = out_step->name,
-                                       .target = p->target,
-                                       .why = why,
-                                       .verify = true,
-                                       .after = p->options->keep_passes ? keep_pass : NULL,
-                                       .user = &keeper};
-    SMG_TRY(smg_kernel_lower(&schedule, &options, p->arena, &out_step->kernel, &refused));
+    SMG_TRY(lower_verified(p, &schedule, why, out_step, &refused));
     if (out_step->kernel == NULL) {
         return smg_fail(p->ctx, SMG_INTERNAL, "plan: %s was lowered before and is refused now: %s", out_step->name,
                         refused);

@@ -220,13 +220,14 @@ static smg_status try_lowered(trial *t, const smg_schedule *s, double *out_secon
     /* Tiles take turns and go to registers in passes of their own: before that they are all counted. */
     bool later = s->reuse || s->matrix != NULL, likely = program.structure != NULL;
     if (likely && !later) {
-        SMG_TRY(smg_kernel_retile(program.probe, s));
+        SMG_TRY(smg_kernel_retile(program.structure, s, program.probe));
         likely = plan_fits(program.probe, t->p->target, price, &refused);
     }
     if (likely) {
         smg_kernel *k;
         const smg_lower_options options = {.name = "try", .target = t->p->target};
-        SMG_TRY(smg_kernel_fit(program.structure, s, &options, t->scratch, &k, &refused));
+        SMG_TRY(later ? smg_kernel_fit(program.structure, s, &options, t->scratch, &k, &refused)
+                      : smg_kernel_fit_probe(program.probe, s, &options, t->scratch, &k, &refused));
         bool fits = k != NULL && plan_fits(k, t->p->target, price, &refused);
         if (fits && !t->takes_all && price->registers >= t->too_many) {
             leave_out(best);
