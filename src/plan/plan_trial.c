@@ -314,15 +314,30 @@ static void ask_loops(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], c
 }
 
 #define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
-/* A guess is that many times the price of what comes out as the best at most: 1.81 times, of 97012 segments
- * (bench/NOTES.md; unit.plan_bound asks whether plans hang on it). */
+/* Beyond the dispatch, which both have, a guess is that many times the price of what comes out as the best at most: 2.5
+ * times, of 34144 segments (bench/NOTES.md; unit.plan_bound asks whether plans hang on it). */
 #define FAR_OFF 3.0
 
 /* Seconds that no price of them is below; 0 where none has a guess. */
-static double least_of(const double *guess, int count) {
+static double least_of(const smg_target *t, const double *guess, int count) {
     double least = HUGE_VAL;
-    for (int i = 0; i < count; i++) least = fmin(least, guess[i]);
-    return isinf(least) ? 0 : least / FAR_OFF;
+    for (int i = 0; i < count; i++)
+        if (guess[i] < least) least = guess[i];
+    return isinf(least) ? 0 : t->dispatch_cost + (least - t->dispatch_cost) / FAR_OFF;
+}
+
+/* The number of the lowest guess of at most so much, of several that are equal the first; -1: none is left. which[0] to
+ * which[*io_rest - 1] are those that were left before. */
+static int next_guess(const double *guess, double most, int *which, int *io_rest) {
+    int best = -1, rest = 0;
+    for (int i = 0; i < *io_rest; i++) {
+        int at = which[i];
+        if (isinf(guess[at]) || guess[at] > most) continue;
+        which[rest++] = at;
+        if (best < 0 || guess[at] < guess[best]) best = at;
+    }
+    *io_rest = rest;
+    return best;
 }
 
 /* The schedules in the order of their guesses until enough of them fit. Where the n-th best by price is asked for, or
@@ -333,7 +348,8 @@ static smg_status try_best(trial *t, const plan_found *found) {
     int more = o->rank + (t->ranks ? 2 * o->rivals : 0);
     int count = schedules->items.count, left = o->lowered > 0 ? o->lowered : SMG_PLAN_LOWERED + more;
     double *guess = SMG_ARENA_ARRAY(t->scratch, double, (size_t)count + 1);
-    if (guess == NULL) return SMG_MEMORY;
+    int *which = SMG_ARENA_ARRAY(t->scratch, int, (size_t)count + 1), rest = count;
+    if (guess == NULL || which == NULL) return SMG_MEMORY;
     smg_kernel *loops[SMG_SPACE_AXES] = {NULL};
     SMG_TRY(find_loops(t, schedules, loops));
     for (int i = 0; i < count; i++) {
@@ -341,24 +357,24 @@ static smg_status try_best(trial *t, const plan_found *found) {
         plan_outline *outline = found->outline[s->form];
         ask_loops(t, loops, s, i > 0 && s[-1].form == s->form ? s - 1 : NULL, outline);
         guess[i] = plan_guess(outline, s);
+        which[i] = i;
     }
-    double first = HUGE_VAL, least = least_of(guess, count); /* first: guess of one that fits */
+    bool fits = false; /* some have */
+    double most = HUGE_VAL, least = least_of(t->p->target, guess, count);
     if (least > t->within) {
         t->best->least = least;
         return SMG_OK;
     }
     while (left > 0) {
-        int best = -1;
         double seconds;
-        for (int i = 0; i < count; i++)
-            if (!isinf(guess[i]) && (best < 0 || guess[i] < guess[best])) best = i;
+        int best = next_guess(guess, most, which, &rest);
         if (best < 0) break;
         double guessed = guess[best];
-        if (!t->ranks && o->lowered == 0 && guessed > FAR_GUESS * first) break;
         guess[best] = HUGE_VAL;
         SMG_TRY(try_schedule(t, &schedules->items.items[best], guessed, &seconds));
         if (isinf(seconds)) continue;
-        if (isinf(first)) first = guessed;
+        if (!fits && !t->ranks && o->lowered == 0) most = FAR_GUESS * guessed;
+        fits = true;
         left--;
     }
     plan_record_left(t->p, count, guess, count);
