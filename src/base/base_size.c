@@ -175,8 +175,12 @@ static smg_size of_operation(smg_sizes *s, smg_size_op op, smg_size a, smg_size 
 
 smg_size smg_size_const(smg_sizes *s, int64_t value) {
     if (!s) return SMG_SIZE_NONE;
+    bool small = value > 0 && value < SMALL_CONSTANTS;
+    if (small && s->small[value] != SMG_SIZE_ZERO) return s->small[value];
     smg_size_begin(s);
-    return smg_size_put(s, value, 0, NULL) ? smg_size_intern(s) : SMG_SIZE_NONE;
+    smg_size made = smg_size_put(s, value, 0, NULL) ? smg_size_intern(s) : SMG_SIZE_NONE;
+    if (small && made >= 0) s->small[value] = made;
+    return made;
 }
 
 smg_size smg_size_symbol(smg_sizes *s, const char *name) {

@@ -40,6 +40,8 @@ typedef struct size_node {
     const size_term *terms;
 } size_node;
 
+#define SMALL_CONSTANTS 257 /* from 0 on, which are asked for often */
+
 struct smg_sizes {
     smg_arena *arena;
     SMG_ARRAY(size_node) nodes;
@@ -49,8 +51,9 @@ struct smg_sizes {
     SMG_ARRAY(size_term) scratch; /* the sum under construction, canonical but for zeros */
     int32_t *table;               /* open addressing, id + 1 */
     int table_size;
-    bool exact; /* some atom is */
-    bool quiet; /* a query is running: failures are answers, not errors */
+    smg_size small[SMALL_CONSTANTS]; /* by value: of the constant; 0, which is that of 0: not made yet */
+    bool exact;                      /* some atom is */
+    bool quiet;                      /* a query is running: failures are answers, not errors */
 };
 
 /* Sums up terms in the scratch and makes the size of it. */

@@ -30,9 +30,16 @@ static void compact(smg_kernel *k) {
     k->code.count = kept;
 }
 
+static bool has_barrier(const smg_kernel *k) {
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_BARRIER) return true;
+    return false;
+}
+
 smg_status lower_barriers(lower_sized *l) {
     smg_kernel *k = l->k;
     smg_hazards *hazards;
+    if (!has_barrier(k)) return SMG_OK;
     SMG_TRY(smg_hazards_make(k, l->arena, &hazards));
     narrow(k, hazards, SMG_SCOPE_NONE);
     if (l->target->subgroup_selectable && k->subgroup > 1) narrow(k, hazards, SMG_SCOPE_SUBGROUP);

@@ -335,11 +335,10 @@ typedef struct group_walk {
 static void seek_group(void *user, int leaf) {
     group_walk *g = user;
     const smg_kleaf *f = &g->w->k->leaves.items[leaf];
-    smg_size one = smg_size_const(g->w->k->sizes, 1);
     if (f->what != SMG_KLEAF_LOAD) return;
     const smg_access *a = &g->w->k->accesses.items[f->index];
     for (int i = 0; i < a->axis_count; i++)
-        if (a->axis[i] == g->last && a->stride[i] == one) g->found = true;
+        if (a->axis[i] == g->last && a->stride[i] == g->w->one) g->found = true;
 }
 
 /* Elements that one instruction loads: those that lie side by side go together. */
