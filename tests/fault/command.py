@@ -14,6 +14,8 @@ from smg_command import SMG, SOURCE, VULKAN, Report, folder, has_device, read, s
 
 work = folder("fault-command")
 report = Report()
+# A sanitizer shows nothing new where one refusal follows the other, or where model.bert plans the same model.
+SANITIZED = bool(os.environ.get("SMG_SANITIZE"))
 
 
 def npy(name, descr, shape, data):
@@ -104,7 +106,7 @@ def help_texts():
     report.check(len(known) > 15, f"options: {known}")
     for command in commands:
         usage = texts[command].split("\n\n")[0]
-        for option in known:
+        for option in known[:: 8 if SANITIZED else 1]:
             taken = "takes no option" not in smg(command, option).stderr
             told = re.search(option + r"\b(?!-)", usage) is not None
             report.check(taken == told, f"smg help {command} and {option}: taken {taken}, told {told}")
@@ -136,7 +138,7 @@ def documents():
                             (["explain", "--target", "h200"], ("graph", "target", "kernels", "guards")),
                             (["explain", "--target", "h200", "--report"], ("planned", "apart", "kernels", "as_one", "joinable")),
                             (["run", "--interpret", "--check"], ("graph", "sizes", "check", "kernels"))):
-            if words[0] == "run" and os.path.isdir(model):
+            if os.path.isdir(model) and (words[0] == "run" or (SANITIZED and words[0] == "explain")):
                 continue  # the interpreter takes its time
             done = smg(words[0], model, *words[1:], "--json")
             row = json.loads(done.stdout or "{}", **strict)

@@ -1,4 +1,5 @@
 """What tests of the command share: running it in a clean environment, and folders to write to."""
+import functools
 import os
 import shutil
 import subprocess
@@ -46,6 +47,7 @@ def smg(*words, env=None, stdin=b"", timeout=120):
     return done
 
 
+@functools.cache
 def has_device():
     return VULKAN and smg("devices", "--json").returncode == 0
 
