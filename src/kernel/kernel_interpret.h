@@ -166,7 +166,18 @@ static inline double kernel_rounded(const kernel_machine *m, smg_type type, doub
     return type == SMG_TYPE_F32 ? value : smg_type_stored(type, value);
 }
 
+/* The same of n of them, which may stay where they are. */
+static inline void kernel_rounded_each(const kernel_machine *m, smg_type type, const double *value, int n,
+                                       double *out) {
+    bool single = m->single && smg_type_kind(type) == SMG_KIND_FLOAT;
+    for (int i = 0; single && i < n; i++) out[i] = (double)(float)value[i];
+    for (int i = 0; !single && value != out && i < n; i++) out[i] = value[i];
+    for (int i = 0; i < n && (type == SMG_TYPE_F16 || type == SMG_TYPE_BF16); i++)
+        out[i] = smg_type_stored(type, out[i]);
+}
+
 static inline double kernel_folded(smg_prim prim, smg_kind kind, double a, double b) {
+    if (prim == SMG_PRIM_ADD && kind == SMG_KIND_FLOAT) return a + b;
     double value = smg_prim_eval(prim, kind, a, b, 0.0);
     return kind == SMG_KIND_INT ? smg_wrap_i32(value) : value;
 }

@@ -46,8 +46,9 @@ static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *
         const double *value = kernel_tape_run(m, w, tape, &s, n);
         if (!value) return;
         double *out = slot_at(m, w, instr->dst) + first;
-        for (int i = 0; i < n; i++)
-            out[i] = instr->kind != SMG_I_SET && !w->inside[i] ? 0.0 : kernel_rounded(m, dst->type, value[i]);
+        kernel_rounded_each(m, dst->type, value, n, out);
+        for (int i = 0; i < n && instr->kind != SMG_I_SET; i++)
+            if (!w->inside[i]) out[i] = 0.0;
     }
 }
 
@@ -59,6 +60,7 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
     kernel_space_add(m->k, &s, instr->axis_count, instr->axes);
     int64_t run = s.elements / results;
     smg_prim prim = smg_combine_prim(instr->combine);
+    smg_kind kind = smg_tile_kind(dst);
     double *old = w->tile[instr->dst];
     for (int64_t i = 0; i < results; i++)
         w->fold[i] = instr->accumulate ? old[i] : smg_combine_identity(instr->combine);
@@ -70,12 +72,15 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
         bool counts[KERNEL_BLOCK];
         for (int i = 0; i < n; i++) counts[i] = true;
         kernel_block_mask(m, w, &s, dst->axis_count, s.axis_count, n, counts);
+        int64_t result = first / run, left = run - first % run;
         for (int i = 0; i < n; i++) {
-            double *fold = &w->fold[(first + i) / run];
-            if (counts[i]) *fold = kernel_folded(prim, smg_tile_kind(dst), *fold, value[i]);
+            if (counts[i]) w->fold[result] = kernel_folded(prim, kind, w->fold[result], value[i]);
+            if (--left > 0) continue;
+            left = run;
+            result++;
         }
     }
-    for (int64_t i = 0; i < results; i++) old[i] = kernel_rounded(m, dst->type, w->fold[i]);
+    kernel_rounded_each(m, dst->type, w->fold, (int)results, old);
 }
 
 /* The stride of the axis in what is kept of `tile`, which has no padding. */
@@ -91,10 +96,14 @@ static void tile_strides(const smg_kernel *k, const smg_tile *tile, const kernel
     for (int slot = 0; slot < s->axis_count; slot++) out_stride[slot] = stride_of(k, tile, s->axis[slot]);
 }
 
-static int64_t element_of(const kernel_worker *w, const kernel_space *s, const int64_t *stride, int i) {
-    int64_t element = 0;
-    for (int slot = 0; slot < s->axis_count; slot++) element += w->coordinate[slot][i] * stride[slot];
-    return element;
+/* Where the block's elements are from `from` on. */
+static void places_of(const kernel_worker *w, const kernel_space *s, const int64_t *stride, const double *from, int n,
+                      const double **out) {
+    for (int i = 0; i < n; i++) out[i] = from;
+    for (int slot = 0; slot < s->axis_count; slot++) {
+        const int64_t *at = w->coordinate[slot], step = stride[slot];
+        for (int i = 0; step != 0 && i < n; i++) out[i] += at[i] * step;
+    }
 }
 
 /* SPILL, whose elements outside an axis are 0, PUT and TAKE: what they move was 0 where invalid when it was fetched,
@@ -113,10 +122,13 @@ static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr 
         bool kept[KERNEL_BLOCK];
         for (int i = 0; i < n; i++) kept[i] = instr->kind != SMG_I_SPILL || w->inside[i];
         if (instr->kind == SMG_I_PUT) kernel_block_put(m, w, &s, instr, n, kept);
+        const double *at[KERNEL_BLOCK];
+        places_of(w, &s, stride, from, n, at);
         for (int i = 0; i < n; i++) {
-            double value = kept[i] ? from[element_of(w, &s, stride, i)] : 0.0;
-            out[first + i] = kernel_rounded(m, dst->type, instr->accumulate ? out[first + i] + value : value);
+            double value = kept[i] ? *at[i] : 0.0;
+            out[first + i] = instr->accumulate ? out[first + i] + value : value;
         }
+        kernel_rounded_each(m, dst->type, out + first, n, out + first);
     }
 }
 
@@ -158,6 +170,28 @@ static double sum_of(const smg_instr *instr, const double *a, const double *b, c
     return sum;
 }
 
+/* The same of four elements, whose sums do not wait for each other. */
+static void sums_of_four(const double *const a[4], const double *const b[4], const int64_t *a_at, const int64_t *b_at,
+                         int count, double *out) {
+    double sum[4] = {0, 0, 0, 0};
+    for (int j = 0; j < count; j++) {
+        int64_t x = a_at[j], y = b_at[j];
+        sum[0] += a[0][x] * b[0][y];
+        sum[1] += a[1][x] * b[1][y];
+        sum[2] += a[2][x] * b[2][y];
+        sum[3] += a[3][x] * b[3][y];
+    }
+    for (int i = 0; i < 4; i++) out[i] += sum[i];
+}
+
+/* Adds the products of a block, whose elements have their first factors at left[] and right[]. */
+static void add_block(const smg_instr *instr, const double *const *left, const double *const *right,
+                      const int64_t *a_at, const int64_t *b_at, int depth, int n, double *out) {
+    int i = 0;
+    for (; instr->terms == 0 && i + 4 <= n; i += 4) sums_of_four(left + i, right + i, a_at, b_at, depth, out + i);
+    for (; i < n; i++) out[i] += sum_of(instr, left[i], right[i], a_at, b_at, depth);
+}
+
 /* The products of a partial sum, or of KERNEL_BLOCK places along the contraction, at a time: their offsets are the same
  * for all elements of dst. */
 static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
@@ -183,14 +217,13 @@ static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *
         for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
             int n = block_size(&s, first);
             kernel_block_begin(m, w, &s, first, n);
-            for (int i = 0; i < n; i++) {
-                const double *a = left + element_of(w, &s, a_stride, i);
-                const double *b = right + element_of(w, &s, b_stride, i);
-                out[first + i] += sum_of(instr, a, b, a_at, b_at, depth);
-            }
+            const double *a[KERNEL_BLOCK], *b[KERNEL_BLOCK];
+            places_of(w, &s, a_stride, left, n, a);
+            places_of(w, &s, b_stride, right, n, b);
+            add_block(instr, a, b, a_at, b_at, depth, n, out + first);
         }
     }
-    for (int64_t i = 0; i < s.elements; i++) out[i] = kernel_rounded(m, dst->type, out[i]);
+    kernel_rounded_each(m, dst->type, out, (int)s.elements, out);
 }
 
 static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
@@ -205,8 +238,10 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
         if (!value) return;
         const double *index = tape->index >= 0 ? &w->slots[(size_t)tape->index * KERNEL_BLOCK] : NULL;
         if (!kernel_block_address(m, w, instr->a, &s, index, n)) return;
+        double rounded[KERNEL_BLOCK];
+        kernel_rounded_each(m, buffer->type, value, n, rounded);
         for (int i = 0; i < n; i++)
-            if (w->valid[i] && w->inside[i]) data[w->address[i]] = kernel_rounded(m, buffer->type, value[i]);
+            if (w->valid[i] && w->inside[i]) data[w->address[i]] = rounded[i];
     }
 }
 
@@ -280,8 +315,9 @@ static void begin(const kernel_machine *m, kernel_worker *w) {
 static bool read_tile(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n, double *out) {
     int64_t stride[KERNEL_SPACE_AXES];
     tile_strides(m->k, &m->k->tiles.items[tile], s, stride);
-    const double *from = slot_at(m, w, tile);
-    for (int i = 0; i < n; i++) out[i] = from[element_of(w, s, stride, i)];
+    const double *at[KERNEL_BLOCK];
+    places_of(w, s, stride, slot_at(m, w, tile), n, at);
+    for (int i = 0; i < n; i++) out[i] = *at[i];
     return true;
 }
 

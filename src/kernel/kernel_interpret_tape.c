@@ -118,7 +118,8 @@ void kernel_block_mask(const kernel_machine *m, const kernel_worker *w, const ke
     for (int slot = from; slot < to; slot++) {
         int64_t room = m->extent[s->axis[slot]] - w->base[s->axis[slot]];
         if (room >= m->k->axes.items[s->axis[slot]].tile) continue;
-        for (int i = 0; i < n; i++) mask[i] = mask[i] && w->coordinate[slot][i] < room;
+        const int64_t *at = w->coordinate[slot];
+        for (int i = 0; i < n; i++) mask[i] = mask[i] & (at[i] < room);
     }
 }
 
@@ -126,11 +127,12 @@ void kernel_block_begin(const kernel_machine *m, kernel_worker *w, const kernel_
     int64_t period = 1;
     for (int slot = s->axis_count - 1; slot >= 0; slot--) {
         int64_t tile = m->k->axes.items[s->axis[slot]].tile;
-        int64_t at = first / period % tile, run = first % period;
-        for (int i = 0; i < n; i++) {
-            w->coordinate[slot][i] = at;
-            if (++run < period) continue;
-            run = 0;
+        int64_t at = first / period % tile, left = period - first % period, *out = w->coordinate[slot];
+        for (int i = 0; period == 1 && i < n; at = 0)
+            for (; i < n && at < tile; at++) out[i++] = at;
+        for (int i = 0; period > 1 && i < n; left = period) {
+            int end = left < n - i ? i + (int)left : n;
+            while (i < end) out[i++] = at;
             if (++at == tile) at = 0;
         }
         period *= tile;
@@ -171,7 +173,8 @@ static void block_linear(kernel_worker *w, const kernel_space *s, int64_t consta
     for (int a = 0; a < axis_count; a++) {
         int slot = kernel_space_slot(s, axis[a]);
         if (slot < 0 || stride[a] == 0) continue;
-        for (int i = 0; i < n; i++) w->address[i] += w->coordinate[slot][i] * stride[a];
+        const int64_t *at = w->coordinate[slot], step = stride[a];
+        for (int i = 0; i < n; i++) w->address[i] += at[i] * step;
     }
 }
 
@@ -215,7 +218,9 @@ bool kernel_block_address(const kernel_machine *m, kernel_worker *w, int access,
     block_view(m, w, v, s, n);
     if (index && !block_index(w, access, v, index, n)) return false;
     int64_t elements = m->buffers[v->buffer].elements;
-    for (int i = 0; i < n; i++) {
+    bool outside = false;
+    for (int i = 0; i < n; i++) outside |= w->valid[i] & ((uint64_t)w->address[i] >= (uint64_t)elements);
+    for (int i = 0; outside && i < n; i++) {
         if (!w->valid[i] || (w->address[i] >= 0 && w->address[i] < elements)) continue;
         w->fault.what = KERNEL_FAULT_ADDRESS;
         w->fault.access = access;
@@ -285,17 +290,13 @@ static void step_prim(const kernel_worker *w, const kernel_step *step, int n, do
     for (int i = 0; i < 3; i++)
         if (step->arg[i] >= 0) arg[i] = &w->slots[(size_t)step->arg[i] * KERNEL_BLOCK];
     const double *x = arg[0], *y = arg[1], *z = arg[2];
-    if (step->kind == SMG_KIND_FLOAT && step->prim == SMG_PRIM_ADD) {
-        for (int i = 0; i < n; i++) out[i] = x[i] + y[i];
-    } else if (step->kind == SMG_KIND_FLOAT && step->prim == SMG_PRIM_SUB) {
-        for (int i = 0; i < n; i++) out[i] = x[i] - y[i];
-    } else if (step->kind == SMG_KIND_FLOAT && step->prim == SMG_PRIM_MUL) {
-        for (int i = 0; i < n; i++) out[i] = x[i] * y[i];
-    } else if (step->jumps) {
-        for (int i = 0; i < n; i++)
-            out[i] = smg_prim_eval(step->prim, step->kind, (double)(float)x[i], (double)(float)y[i], 0.0);
+    if (step->jumps) {
+        double a[KERNEL_BLOCK], b[KERNEL_BLOCK];
+        for (int i = 0; i < n; i++) a[i] = (double)(float)x[i];
+        for (int i = 0; i < n; i++) b[i] = (double)(float)y[i];
+        smg_prim_eval_each(step->prim, step->kind, a, b, b, n, out);
     } else {
-        for (int i = 0; i < n; i++) out[i] = smg_prim_eval(step->prim, step->kind, x[i], y[i], z[i]);
+        smg_prim_eval_each(step->prim, step->kind, x, y, z, n, out);
         if (step->kind == SMG_KIND_INT) wrap_block(x, step->arg[1] >= 0 ? y : x, n, out);
     }
 }

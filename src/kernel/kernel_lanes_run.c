@@ -25,7 +25,9 @@ static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
         const double *value = run_clamped(m, w, dst, tape, &s, n);
         if (!value) return;
-        for (int i = 0; i < n; i++) out[i] = flat && !w->inside[i] ? 0.0 : kernel_rounded(m, dst->type, value[i]);
+        kernel_rounded_each(m, dst->type, value, n, out);
+        for (int i = 0; flat && i < n; i++)
+            if (!w->inside[i]) out[i] = 0.0;
         if (!kernel_lanes_write(m, w, instr->dst, &s, n, out)) return;
     }
 }
@@ -45,8 +47,9 @@ static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr 
         bool kept[KERNEL_BLOCK];
         for (int i = 0; i < n; i++) kept[i] = !spill || w->inside[i];
         if (put) kernel_block_put(m, w, &s, instr, n, kept);
+        kernel_rounded_each(m, m->k->tiles.items[instr->dst].type, value, n, value);
         for (int i = 0; i < n; i++)
-            value[i] = kept[i] ? kernel_rounded(m, m->k->tiles.items[instr->dst].type, value[i]) : 0.0;
+            if (!kept[i]) value[i] = 0.0;
         if (!kernel_lanes_write(m, w, instr->dst, &s, n, value)) return;
     }
 }
@@ -57,6 +60,7 @@ static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr 
 static bool fold_own(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     smg_prim prim = smg_combine_prim(instr->combine);
+    smg_kind kind = smg_tile_kind(dst);
     int64_t results = (int64_t)m->lanes->places[dst->layout].registers * m->k->lanes;
     kernel_space s = {.elements = 1};
     kernel_space_add(m->k, &s, dst->axis_count, dst->axis);
@@ -71,7 +75,7 @@ static bool fold_own(const kernel_machine *m, kernel_worker *w, const smg_instr 
         kernel_block_mask(m, w, &s, dst->axis_count, s.axis_count, n, counts);
         for (int i = 0; i < n; i++) {
             double *fold = &w->lanes->fold[w->address[i]];
-            if (counts[i]) *fold = kernel_folded(prim, smg_tile_kind(dst), *fold, value[i]);
+            if (counts[i]) *fold = kernel_folded(prim, kind, *fold, value[i]);
         }
     }
     return true;
@@ -170,7 +174,7 @@ static bool multiply(const kernel_machine *m, kernel_worker *w, const smg_instr 
     double *value = l->tile[instr->dst].value + (int64_t)lane * registers;
     memset(l->sums, 0, (size_t)registers * sizeof *l->sums);
     memset(l->summed, 0, (size_t)registers * sizeof *l->summed);
-    memset(l->parts_of, 0, (size_t)registers * sizeof *l->parts_of);
+    if (instr->terms > 0) memset(l->parts_of, 0, (size_t)registers * sizeof *l->parts_of);
     for (int i = 0; i < count; i++) l->summed[sum_of[l->live[i]]] = true;
     if (instr->terms > 0) add_products(instr, product, sum_of, count, left, right, l);
     for (int i = 0; instr->terms == 0 && i < count; i++) {

@@ -49,7 +49,7 @@ lanes_walk kernel_lanes_deal(const kernel_machine *m, kernel_worker *w, const sm
     return (lanes_walk){.places = p, .dealt = true, .end = (int64_t)p->registers * m->k->lanes};
 }
 
-static bool inside_tile(const lanes_places *p, int reg, int lane) {
+static inline bool inside_tile(const lanes_places *p, int reg, int lane) {
     for (int a = 0; p->ragged && a < p->axis_count; a++)
         if (p->by_register[a][reg] + p->by_lane[a][lane] >= p->tile[a]) return false;
     return true;
@@ -87,10 +87,12 @@ static int next_places(const kernel_machine *m, kernel_lanes *l, lanes_walk *wal
 static void place_coordinates(kernel_worker *w, const kernel_space *s, const lanes_places *p, int n) {
     const kernel_lanes *l = w->lanes;
     for (int slot = 0; slot < s->axis_count; slot++) {
+        int64_t *out = w->coordinate[slot];
         int a = 0;
         while (a < p->axis_count && p->axis[a] != s->axis[slot]) a++;
-        for (int i = 0; i < n; i++)
-            w->coordinate[slot][i] = a < p->axis_count ? p->by_register[a][l->reg[i]] + p->by_lane[a][l->lane[i]] : 0;
+        for (int i = 0; a == p->axis_count && i < n; i++) out[i] = 0;
+        for (int i = 0; a < p->axis_count && i < n; i++)
+            out[i] = p->by_register[a][l->reg[i]] + p->by_lane[a][l->lane[i]];
     }
 }
 
@@ -192,9 +194,11 @@ static bool find_registers(const kernel_machine *m, kernel_worker *w, int tile, 
     int registers = m->lanes->places[t->layout].registers;
     bool sure = !w->picks && beside->held && spans(m->k, t);
     int64_t first = kernel_slot(m, w, t) * l->tile[tile].one;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && sure; i++)
+        w->address[i] = first + (int64_t)l->lane[i] * registers + beside->reg[l->reg[i]];
+    for (int i = 0; i < n && !sure; i++) {
         int reg = w->picks ? register_of(m, w, t, s, i) : beside->reg[l->reg[i]];
-        if (!sure && !holds(m, w, t, s, i, reg))
+        if (!holds(m, w, t, s, i, reg))
             return kernel_lanes_fault(w, "lane %d works on %s, which it does not hold", l->lane[i],
                                       name_of(m, w, tile, s, i).text);
         w->address[i] = first + (int64_t)l->lane[i] * registers + reg;
@@ -243,18 +247,18 @@ void kernel_lanes_barrier(kernel_worker *w, smg_scope scope) {
 }
 
 /* Whose barrier puts the two lanes in order: a subgroup has a power of two of them. */
-static smg_scope scope_of(const smg_kernel *k, int a, int b) {
+static inline smg_scope scope_of(const smg_kernel *k, int a, int b) {
     return (a ^ b) < k->subgroup ? SMG_SCOPE_SUBGROUP : SMG_SCOPE_WORKGROUP;
 }
 
 /* Is what the lane does now after what the mark tells of? */
-static bool after(const kernel_machine *m, const kernel_lanes *l, const lanes_mark *mark, int lane) {
+static inline bool after(const kernel_machine *m, const kernel_lanes *l, const lanes_mark *mark, int lane) {
     if (mark->lane < 0 || mark->lane == lane) return true;
     smg_scope scope = scope_of(m->k, mark->lane, lane);
     return mark->epoch[scope] < l->epoch[scope];
 }
 
-static lanes_mark mark_now(const kernel_worker *w, int lane) {
+static inline lanes_mark mark_now(const kernel_worker *w, int lane) {
     lanes_mark mark = {.lane = lane, .instr = w->fault.instr};
     memcpy(mark.epoch, w->lanes->epoch, sizeof mark.epoch);
     return mark;
@@ -262,7 +266,7 @@ static lanes_mark mark_now(const kernel_worker *w, int lane) {
 
 /* The place of the lane's subgroup among the readers: its own, or one of nobody since the last barrier. NULL: two
  * others have read, and any writer meets one of them. */
-static lanes_mark *readers_of(const kernel_machine *m, const kernel_lanes *l, lanes_word *word, int lane) {
+static inline lanes_mark *readers_of(const kernel_machine *m, const kernel_lanes *l, lanes_word *word, int lane) {
     lanes_mark *free = NULL;
     for (int i = 0; i < LANES_READERS; i++) {
         lanes_mark *pair = word->reader[i];
@@ -276,7 +280,7 @@ static lanes_mark *readers_of(const kernel_machine *m, const kernel_lanes *l, la
 
 /* What follows a barrier of the subgroup is after all of its readers before it. Of more than two since, any writer
  * meets one of the first two. */
-static void note_reader(const kernel_machine *m, const kernel_worker *w, lanes_word *word, int lane) {
+static inline void note_reader(const kernel_machine *m, const kernel_worker *w, lanes_word *word, int lane) {
     const kernel_lanes *l = w->lanes;
     uint32_t now = l->epoch[SMG_SCOPE_SUBGROUP];
     lanes_mark *pair = readers_of(m, l, word, lane);
@@ -296,7 +300,8 @@ static bool race(const kernel_machine *m, kernel_worker *w, int lane, const char
 /* Has the word been written as the tile's, and before what the lane does now? Tiles of one memory begin at the same
  * word, and every use of a tile goes over its first element: what has been written over by another tile is found
  * there. */
-static bool readable(const kernel_machine *m, const kernel_lanes *l, const lanes_word *word, int tile, int lane) {
+static inline bool readable(const kernel_machine *m, const kernel_lanes *l, const lanes_word *word, int tile,
+                            int lane) {
     return word->tile == m->lanes->home[tile] && after(m, l, &word->writer, lane);
 }
 

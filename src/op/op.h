@@ -81,6 +81,9 @@ typedef enum smg_law {
 } smg_law;
 bool smg_prim_obeys(smg_prim prim, smg_law law);
 double smg_prim_eval(smg_prim prim, smg_kind kind, double x, double y, double z);
+/* The same of n elements; x, y and z have so many, whatever the arity is. */
+void smg_prim_eval_each(smg_prim prim, smg_kind kind, const double *x, const double *y, const double *z, int n,
+                        double *out);
 /* The i32 that an integer result is in kernels: its low 32 bits. */
 double smg_wrap_i32(double value);
 

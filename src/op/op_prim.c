@@ -113,6 +113,32 @@ double smg_prim_eval(smg_prim prim, smg_kind kind, double x, double y, double z)
     return eval_as_written(prim, x, y, z);
 }
 
+/* One loop for each primitive: a choice for every element takes longer than most of them. */
+static void eval_each(smg_prim prim, const double *xs, const double *ys, const double *zs, int n, double *out) {
+    switch (prim) {
+#define PRIM(id, word, arity, result, cost, c, glsl, laws)                                                             \
+    case SMG_PRIM_##id:                                                                                                \
+        for (int i = 0; i < n; i++) {                                                                                  \
+            double x = xs[i], y = ys[i], z = zs[i];                                                                    \
+            (void)x, (void)y, (void)z;                                                                                 \
+            out[i] = (c);                                                                                              \
+        }                                                                                                              \
+        break;
+#include "op/prim.def"
+#undef PRIM
+    case SMG_PRIM_COUNT: break;
+    }
+}
+
+void smg_prim_eval_each(smg_prim prim, smg_kind kind, const double *x, const double *y, const double *z, int n,
+                        double *out) {
+    if (kind != SMG_KIND_INT && prim != SMG_PRIM_TO_INT) {
+        eval_each(prim, x, y, z, n, out);
+        return;
+    }
+    for (int i = 0; i < n; i++) out[i] = smg_prim_eval(prim, kind, x[i], y[i], z[i]);
+}
+
 /* ---- combines ------------------------------------------------------------------------------- */
 
 typedef struct combine_row {
