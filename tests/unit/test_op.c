@@ -240,6 +240,26 @@ static void equal_operands_keep_their_value(void **state) {
                      smg_expr_const(f->pool, SMG_KIND_BOOL, 7));
 }
 
+/* Of many elements at once primitives give what they give of each. */
+static void many_are_as_each(void **state) {
+    (void)state;
+    static const double x[] = {-2147483648.0, -7, -1.9, -0.5, 0, 0.5, 1, 3, 2000000001, 1e30, (double)NAN};
+    enum { COUNT = sizeof x / sizeof x[0] };
+    static const smg_kind kinds[] = {SMG_KIND_FLOAT, SMG_KIND_INT, SMG_KIND_BOOL};
+    double y[COUNT], z[COUNT], out[COUNT];
+    for (int i = 0; i < COUNT; i++) y[i] = x[(i * 3 + 1) % COUNT];
+    for (int i = 0; i < COUNT; i++) z[i] = x[(i * 5 + 2) % COUNT];
+    for (int p = 0; p < SMG_PRIM_COUNT; p++)
+        for (size_t k = 0; k < SMG_COUNT_OF(kinds); k++) {
+            smg_prim_eval_each((smg_prim)p, kinds[k], x, y, z, COUNT, out);
+            if (p == SMG_PRIM_CONST || p == SMG_PRIM_LEAF) continue;
+            for (int i = 0; i < COUNT; i++) {
+                double one = smg_prim_eval((smg_prim)p, kinds[k], x[i], y[i], z[i]);
+                assert_true(out[i] == one || (out[i] != out[i] && one != one));
+            }
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types_are_a_table),
@@ -249,6 +269,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(expressions_share_and_fold, setup, teardown),
         cmocka_unit_test_setup_teardown(prefix_text_is_read_and_infix_written, setup, teardown),
         cmocka_unit_test(values_of_primitives),
+        cmocka_unit_test(many_are_as_each),
         cmocka_unit_test(laws_hold),
         cmocka_unit_test_setup_teardown(equal_operands_keep_their_value, setup, teardown),
     };
