@@ -25,6 +25,7 @@ typedef struct walk {
     double between;                /* rounds that hide it */
     bool first;                    /* a first slice was fetched in front of the next loop */
     bool written;                  /* all steps of the innermost loop are */
+    int left;                      /* the left factor of the product before, in the loop; -1 */
     double moved[COUNTED_BUFFERS]; /* per buffer: bytes that pass through memory */
     double extent[COUNTED_AXES];   /* by axis, once asked for; 0: not yet */
     smg_size one;
@@ -501,6 +502,14 @@ static void count_take(walk *w, const smg_instr *in) {
 }
 
 /* All subgroups' matrices for each step of k. */
+/* A product by matrices that reads its left factor from shared memory when one before it in the loop has just done so
+ * takes longer than by itself. */
+static double beside(walk *w, const smg_instr *in) {
+    bool again = in->a == w->left && w->k->tiles.items[in->a].residence == SMG_SHARED;
+    w->left = in->a;
+    return again ? 1 + w->cost->beside : 1;
+}
+
 static void count_matrices(walk *w, const smg_instr *in) {
     const smg_matrix *m = &w->k->matrix;
     double all = (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]) /
@@ -512,7 +521,7 @@ static void count_matrices(walk *w, const smg_instr *in) {
     p.taken = is_held(w, in->a) && is_held(w, in->b);
     plan_round round = plan_matrix_round(w->t, w->cost, &p);
     double written = plan_larger(1, (double)in->unroll / m->depth), wait = w->t->load_latency * w->cost->near_wait;
-    double slots = steps * round.slots + steps / written * w->cost->round * w->out->lanes;
+    double slots = (steps * round.slots + steps / written * w->cost->round * w->out->lanes) * beside(w, in);
     wait *= p.taken ? 0 : steps / written;
     w->on_its_way = plan_larger(0, w->on_its_way - w->between * (wait + plan_alone(w->t, w->out, slots)));
     w->out->slots += w->trips * slots;
@@ -615,6 +624,7 @@ static void begin_loop(walk *w, const smg_instr *in) {
     w->outside[w->depth] = w->trips;
     w->axis[w->depth++] = in->axes[0];
     w->written = in->unroll == 1;
+    w->left = -1;
     w->trips *= steps_of(w, in);
     w->out->slots += w->trips * w->cost->round * w->out->lanes;
     w->first = false;
@@ -668,7 +678,8 @@ void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *cost
     int64_t groups = 1;
     if (!smg_kernel_grid(k, symbols, &groups)) groups = 1;
     *out_counts = (plan_counts){.lanes = k->lanes, .workgroups = (double)groups, .instructions = k->code.count};
-    walk w = {.k = k, .t = t, .cost = costs, .symbols = symbols, .kept = kept, .out = out_counts, .trips = 1};
+    walk w = {
+        .k = k, .t = t, .cost = costs, .symbols = symbols, .kept = kept, .out = out_counts, .trips = 1, .left = -1};
     w.one = smg_size_const(k->sizes, 1);
     for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
 }

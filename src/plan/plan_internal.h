@@ -210,6 +210,7 @@ void plan_record_left(planner *p, int generated, const double *guess, int count)
 typedef struct plan_costs {
     double product;               /* slots: one multiply-add of a product */
     double group_read, word_read; /* one read of shared memory: of a 16-byte group, of a word alone */
+    double beside;                /* more, as a share, of a product that another one's left factor is read again for */
     double widen;                 /* an element of 16 bits as a float */
     double exposed;               /* more for each where nothing is written out that could overlap it */
     double matrix;                /* times what the matrix units alone would take */

@@ -12,6 +12,7 @@
 static const plan_costs switching = {.product = 1.1,
                                      .group_read = 1.0,
                                      .word_read = 1.0,
+                                     .beside = 0.2,
                                      .widen = 1.0,
                                      .exposed = 4.1,
                                      .matrix = 1.5,

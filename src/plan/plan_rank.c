@@ -119,6 +119,7 @@ typedef struct block {
     bool left_runs, right_runs;       /* in shared memory along k */
     bool row_runs;                    /* the left factor along runs of a lane's rows */
     bool pairs;                       /* in f16, as halves in shared memory */
+    bool again;                       /* the product before, in its loop, has read the same left factor there */
     double trips;                     /* rounds, those of the temporal axis among them */
     int64_t k, depth;                 /* of one round: of a workgroup, of a lane */
     int64_t rows, columns;            /* registers */
@@ -334,11 +335,16 @@ static bool holds_left(const guess *g) {
     return g->s->matrix_left != NULL && g->s->matrix_cols == 1;
 }
 
+static bool is_staged(const guess *g, const outline_value *v) {
+    for (int i = 0; i < g->loop.staged_count; i++)
+        if (same_value(g, g->loop.staged[i], v)) return true;
+    return false;
+}
+
 /* once: not in each round. */
 static void stage(guess *g, const outline_value *v, int64_t across, const block *b, bool runs, bool once) {
     slice_loop *loop = &g->loop;
-    for (int i = 0; i < loop->staged_count; i++)
-        if (same_value(g, loop->staged[i], v)) return;
+    if (is_staged(g, v)) return;
     if (loop->staged_count < RANK_STAGED) loop->staged[loop->staged_count++] = v;
     bool forwarded = once && b->sliced && holds_left(g);
     /* What is staged once is staged in front of everything, and in a loop needed until its end. */
@@ -405,6 +411,7 @@ static void count_matrices(guess *g, const block *b) {
     p.subgroups = (double)(g->s->matrix_rows * g->s->matrix_cols * g->s->lane_depth);
     p.taken = g->s->streams;
     plan_round round = plan_matrix_round(g->o->target, g->o->cost, &p);
+    if (b->again) round.slots *= 1 + g->o->cost->beside;
     double steps = (double)blocks(b->k, (int64_t)m->k * g->s->lane_depth);
     g->c.slots += b->trips * steps * round.slots;
     g->c.near += b->trips * steps * round.near;
@@ -556,12 +563,13 @@ static void hold_left(guess *g, const block *b) {
 }
 
 static void guess_product(guess *g, const outline_fold *f) {
-    const block b = block_of(g, f);
+    block b = block_of(g, f);
     g->repeats =
         b.sliced ? plan_larger(1, (double)g->trips[g->s->temporal] * g->o->share[g->s->temporal] * g->around) : 1;
     bool computed = b.left_held || b.right_held;
     bool shares = b.loop >= 0 && !computed && b.loop == g->loop.axis && b.trips == g->loop.trips;
     if (!shares) end_loop(g);
+    b.again = shares && g->s->rings < 2 && is_staged(g, b.left);
     g->loop.axis = computed ? -1 : b.loop;
     g->loop.trips = b.trips;
     if (g->s->direct) {
