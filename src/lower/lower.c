@@ -194,7 +194,8 @@ smg_status smg_kernel_probe(const smg_kernel *structure, smg_arena *arena, smg_k
 smg_status smg_kernel_retile(const smg_kernel *structure, const smg_schedule *schedule, smg_kernel *probe) {
     lower_sized l = {.ctx = smg_arena_context(probe->arena), .arena = probe->arena, .k = probe, .s = schedule};
     /* Operands have the order of an earlier schedule. */
-    memcpy(probe->tiles.items, structure->tiles.items, (size_t)probe->tiles.count * sizeof(*probe->tiles.items));
+    if (probe->tiles.count > 0)
+        memcpy(probe->tiles.items, structure->tiles.items, (size_t)probe->tiles.count * sizeof(*probe->tiles.items));
     SMG_TRY(lower_layouts(&l));
     return lower_operands(&l);
 }
