@@ -1,10 +1,10 @@
 /* compile_orders.c: in which order products read their weights, by price.
  *
- * A weight is stored once for all run lists: along what its product contracts (in blocks, where they are whole), or along
- * the product's result. A product of few results takes the first. Any other one is planned by itself in both orders, at
- * the nominal sizes of every run list, and has the order whose times are the smaller share of the other's over all
- * lists. Products that are alike are asked once. What a kernel does before and behind its product is left out: it is the
- * same in both. */
+ * A weight is stored once for all run lists: along what its product contracts (in blocks, where they are whole), or
+ * along the product's result. A product of few results takes the first. Any other one is planned by itself in both
+ * orders, at the nominal sizes of every run list, and has the order whose times are the smaller share of the other's
+ * over all lists. Products that are alike are asked once. What a kernel does before and behind its product is left
+ * out: it is the same in both. */
 #include <math.h>
 
 #include "compile/compile.h"

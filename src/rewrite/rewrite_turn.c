@@ -1,7 +1,7 @@
 /* Values laid out as they are read. A value that a kernel makes with one axis innermost in memory, and that maps read
- * with another one innermost, costs each of them a stretch of memory for every element. Where they read it several times
- * over (one bias for each row of a batch, or for each layer), it is read through a copy in their order. The copy takes
- * a read and a write of it; whether it gets a kernel is for the planner to say, by price. */
+ * with another one innermost, costs each of them a stretch of memory for every element. Where they read it several
+ * times over (one bias for each row of a batch, or for each layer), it is read through a copy in their order. The
+ * copy takes a read and a write of it; whether it gets a kernel is for the planner to say, by price. */
 #include "rewrite/rewrite_internal.h"
 
 #define TIMES_READ 4 /* what maps read, in elements of the value */
