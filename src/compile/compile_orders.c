@@ -2,10 +2,10 @@
  *
  * A weight is stored once for all run lists: along what its product contracts (in blocks, where they are whole), or
  * along the product's result. A product of few results takes the first. Any other one is planned by itself in both
- * orders, at the nominal sizes of every run list, and has the order with the lower prices in total. They count as shares
- * of each other, so that the list for the most rows is not the only one that counts; those of the list for the sizes
- * that were given, which most runs have, count several times. Products that are alike are asked once. What a kernel
- * does before and behind its product is left out: it is the same in both. */
+ * orders, at the nominal sizes of every run list, and has the order with the lower prices in total. They count as
+ * shares of each other, so that the list for the most rows is not the only one that counts; those of the list for the
+ * sizes that were given, which most runs have, count several times. Products that are alike are asked once. What a
+ * kernel does before and behind its product is left out: it is the same in both. */
 #include <math.h>
 
 #include "compile/compile.h"
