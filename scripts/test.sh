@@ -115,9 +115,10 @@ build_release() {
     [ "$bytes" -le "$most" ]
 }
 
-# Not with sanitizers: what these do with memory model.bert, model.api, model.onnx, fault.memory, unit.plan_cache, unit.matrices
-# and the fuzz corpora do too, in a tenth of the time. Threads are the thread sanitizer's.
-too_long='unit.every_schedule|unit.plan$|unit.plan_bound|_wide$|model.range|model.precision_device|fault.caches|model.hf|model.lengths|model.onnx_.*device|unit.subgraphs|model.threads|fuzz.random'
+# Not with sanitizers: what these do with memory model.bert, model.api, model.onnx, fault.memory, unit.plan_cache,
+# unit.matrices, unit.matrices_device, unit.glsl and the fuzz corpora do too, in a tenth of the time. Threads are the
+# thread sanitizer's.
+too_long='unit.every_schedule|unit.plan$|unit.plan_bound|_wide$|model.range|model.precision_device|fault.caches|model.hf|model.lengths|model.onnx_.*device|unit.subgraphs|model.threads|fuzz.random|unit.glsl_halves|unit.repeat_device|unit.blocks_device'
 
 stage "packages" scripts/setup.sh --lint
 # Pure code of the folders below vulkan/ is compiled alike with and without it: not again. All warnings of clang come

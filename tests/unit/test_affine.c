@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "affine/affine.h"
+#include "support/check_plan.h"
 
 #define INDICES 3
 #define MOST_S 4
@@ -236,7 +237,7 @@ static smg_expr random_truth(const fixture *f, int depth) {
 static void random_expressions_are_what_is_said(void **state) {
     fixture *f = *state;
     int whole = 0, parts = 0, ranges = 0, decided = 0, leaves = 0;
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < 20000 / CHECK_ONE_IN; round++) {
         smg_expr expr = round % 3 == 0 ? random_truth(f, 3) : random_number(f, 1 + pick(3));
         bool truth = smg_expr_get(f->exprs, expr)->kind == SMG_KIND_BOOL;
         smg_prim prim = smg_expr_get(f->exprs, expr)->prim;
@@ -283,7 +284,7 @@ static void see(const fixture *f, const position *p, void *user) {
 static void bounds_are_reached(void **state) {
     fixture *f = *state;
     int known = 0, signs = 0;
-    for (int round = 0; round < 500; round++) {
+    for (int round = 0; round < 500 / CHECK_ONE_IN; round++) {
         smg_affine a = random_form(f);
         extent_seen seen = {.a = &a};
         smg_size low, high;
@@ -327,7 +328,7 @@ static void quotients_and_rests_make_the_form(void **state) {
     fixture *f = *state;
     static const char *const divisors[] = {"1", "2", "3", "4", "s", "t", "s*t", "2*s", "s+1"};
     int found = 0;
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < 3000 / CHECK_ONE_IN; round++) {
         division d = {.a = random_form(f), .by = size_of(f, divisors[pick((int)SMG_COUNT_OF(divisors))])};
         if (!smg_affine_divide(&f->scope, &d.a, NULL, d.by, &d.quotient, &d.rest)) continue;
         each_position(f, check_division, &d);

@@ -8,8 +8,9 @@
 #include <cmocka.h>
 
 #include "layout/layout.h"
+#include "support/check_plan.h"
 
-enum { ROUNDS = 1000, MOST_AXES = 4, MOST_SPAN = 1 << 15 };
+enum { ROUNDS = 1000 / CHECK_ONE_IN, MOST_AXES = 4, MOST_SPAN = 1 << 15 };
 
 static uint64_t seed = 1;
 
