@@ -91,16 +91,15 @@ void smg_context_exact_arenas(smg_context *ctx);
         int count;                                                                                                     \
         int capacity;                                                                                                  \
     }
-/* Room for one more. */
+/* Room for one more, whose bytes are 0. */
 bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, size_t item_size);
 /* Of an empty one, for so many. */
 bool smg_array_room(smg_arena *arena, void **items, int *capacity, int room, size_t item_size);
 #define SMG_ARRAY_RESERVE(arena, array, room)                                                                          \
     smg_array_room((arena), (void **)&(array)->items, &(array)->capacity, (room), sizeof(*(array)->items))
 #define SMG_ARRAY_PUSH(arena, array)                                                                                   \
-    ((array)->count < (array)->capacity || smg_array_grow((arena), (void **)&(array)->items, &(array)->capacity,       \
-                                                          (array)->count, sizeof(*(array)->items))                     \
-         ? (memset(&(array)->items[(array)->count], 0, sizeof(*(array)->items)), &(array)->items[(array)->count++])    \
+    (smg_array_grow((arena), (void **)&(array)->items, &(array)->capacity, (array)->count, sizeof(*(array)->items))    \
+         ? &(array)->items[(array)->count++]                                                                           \
          : NULL)
 
 /* ---- checked sizes ------------------------------------------------------------------------ */

@@ -280,7 +280,7 @@ char *smg_arena_format(smg_arena *arena, const char *format, ...) {
 
 /* `items` points at a typed pointer: it is read and written by memcpy, so that no object is
  * accessed through another type. */
-bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, size_t item_size) {
+static bool array_double(smg_arena *arena, void **items, int *capacity, int count, size_t item_size) {
     char *memory;
     memcpy(&memory, items, sizeof(memory));
     if (*capacity > INT32_MAX / 2) {
@@ -295,6 +295,14 @@ bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, si
     if (count > 0) memcpy(larger, memory, (size_t)count * item_size);
     memcpy(items, &larger, sizeof(larger));
     *capacity = grown;
+    return true;
+}
+
+bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, size_t item_size) {
+    char *memory;
+    if (count >= *capacity && !array_double(arena, items, capacity, count, item_size)) return false;
+    memcpy(&memory, items, sizeof(memory));
+    memset(memory + (size_t)count * item_size, 0, item_size);
     return true;
 }
 
