@@ -116,9 +116,9 @@ build_release() {
 }
 
 # Not with sanitizers: what these do with memory model.bert, model.api, model.onnx, fault.memory, unit.plan_cache,
-# unit.matrices, unit.matrices_device, unit.glsl and the fuzz corpora do too, in a tenth of the time. Threads are the
+# unit.matrices, unit.matrices_device, unit.tuning and the fuzz corpora do too, in a tenth of the time. Threads are the
 # thread sanitizer's.
-too_long='unit.every_schedule|unit.plan$|unit.plan_bound|_wide$|model.range|model.precision_device|fault.caches|model.hf|model.lengths|model.onnx_.*device|unit.subgraphs|model.threads|fuzz.random|unit.glsl_halves|unit.repeat_device|unit.blocks_device'
+too_long='unit.every_schedule|unit.plan$|unit.plan_bound|_wide$|model.range|model.precision_device|fault.caches|model.hf|model.lengths|model.onnx_.*device|unit.subgraphs|model.threads|fuzz.random|unit.glsl$|unit.glsl_halves|unit.repeat_device|unit.blocks_device|unit.tuning_parts'
 
 stage "packages" scripts/setup.sh --lint
 # Pure code of the folders below vulkan/ is compiled alike with and without it: not again. All warnings of clang come
