@@ -30,9 +30,11 @@ static smg_status store_weights(smg_compilation *c) {
     }
     /* Others want kernels that reach further, and read what is sliced where it is made. */
     bool time = c->options.objective == SMG_OBJECTIVE_TIME;
-    if (time && !c->options.unfused) SMG_TRY(smg_rewrite_lay_rows(c->graph, &laid));
+    if (time && !c->options.unfused) {
+        SMG_TRY(smg_rewrite_lay_rows(c->graph, &laid));
+        SMG_TRY(smg_rewrite_turn_values(c->graph, c->nominal, &turned));
+    }
     SMG_TRY(add_count(c, "factor laid out as rows", laid));
-    if (time && !c->options.unfused) SMG_TRY(smg_rewrite_turn_values(c->graph, c->nominal, &turned));
     SMG_TRY(add_count(c, "value laid out as it is read", turned));
     if (time) SMG_TRY(smg_rewrite_join_products(c->graph, &o, &joined));
     SMG_TRY(add_count(c, "product joined with others of its left operand", joined));

@@ -246,6 +246,8 @@ smg_status smg_compile_copy_tables(smg_graph *g, int *out_copied);
 smg_status smg_compile_choose_orders(smg_compilation *c, smg_store_options *io_options);
 /* compile_variants.c: the measure, the ranges and their nominal sizes, from those of variant 0. */
 smg_status smg_compile_choose_variants(smg_compilation *c);
+/* A product's operand that is the same in every run; -1: none, or not exactly one. fixed: as smg_graph_mark_fixed. */
+int smg_compile_weight_of(const smg_node *product, const bool *fixed);
 /* compile_bundle.c: the bundle with variant 0; later, the run list of another planned variant. */
 smg_status smg_compile_bundle(smg_compilation *c);
 smg_status smg_compile_add_variant(smg_compilation *c, int variant);

@@ -26,17 +26,11 @@ typedef struct asker {
     int count;
 } asker;
 
-static bool same_dims(const smg_node *a, const smg_node *b) {
-    return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof(*a->dims)) == 0;
-}
-
 static bool are_alike(const smg_graph *g, const smg_node *a, const smg_node *b) {
     bool same = true;
     for (int i = 0; i < 3; i++) same = same && strcmp(a->label[i], b->label[i]) == 0;
-    for (int k = 0; k < 2; k++) {
-        const smg_node *x = smg_graph_node(g, a->operand[k]), *y = smg_graph_node(g, b->operand[k]);
-        same = same && same_dims(x, y);
-    }
+    for (int k = 0; k < 2; k++)
+        same = same && smg_same_dims(smg_graph_node(g, a->operand[k]), smg_graph_node(g, b->operand[k]));
     return same;
 }
 
@@ -131,10 +125,9 @@ smg_status smg_compile_choose_orders(smg_compilation *c, smg_store_options *io_o
     SMG_TRY(smg_compile_choose_variants(c));
     for (int i = 0; i < g->nodes.count; i++) {
         const smg_node *n = smg_graph_node(g, i);
+        int weight = smg_compile_weight_of(n, fixed);
         int64_t results;
-        if (smg_node_class(n) != SMG_CLASS_CONTRACT || fixed[n->operand[0]] == fixed[n->operand[1]]) continue;
-        int weight = fixed[n->operand[0]] ? 0 : 1;
-        if (!stored[n->operand[weight]]) continue;
+        if (weight < 0 || !stored[n->operand[weight]]) continue;
         if (!smg_size_eval(g->sizes, smg_node_elements(g, i), c->nominal, &results) || results <= io_options->few)
             continue;
         SMG_TRY(ask(&a, n, weight, &along[i]));

@@ -14,8 +14,7 @@
 #define APART 8          /* nominal sizes of two lists differ by this factor at least */
 #define FEW 32           /* the list for few rows is made for this factor less than nominal */
 
-/* The operand that is the same in every run, -1: none, or not exactly one. */
-static int weight_of(const smg_node *n, const bool *fixed) {
+int smg_compile_weight_of(const smg_node *n, const bool *fixed) {
     if (smg_node_class(n) != SMG_CLASS_CONTRACT || fixed[n->operand[0]] == fixed[n->operand[1]]) return -1;
     return fixed[n->operand[0]] ? 0 : 1;
 }
@@ -52,7 +51,7 @@ static smg_status choose_measure(smg_compilation *c) {
     c->measure = smg_size_const(g->sizes, 1);
     smg_graph_mark_fixed(g, fixed, stored);
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
-        int weight = weight_of(smg_graph_node(g, id), fixed);
+        int weight = smg_compile_weight_of(smg_graph_node(g, id), fixed);
         if (weight >= 0 && !fixed[id]) measure_by(c, id, weight, &most);
     }
     bool found = most >= 0;

@@ -100,6 +100,7 @@ static inline smg_op_class smg_node_class(const smg_node *node) {
 smg_type smg_graph_storage(const smg_graph *g, smg_node_id id);
 bool smg_node_computes(const smg_node *node); /* neither a leaf nor a view: takes a kernel */
 bool smg_node_is_input(const smg_node *node);
+bool smg_same_dims(const smg_node *a, const smg_node *b);
 bool smg_node_is_blocked(const smg_node *node);
 /* The INPUT nodes in node order; their number, of which at most `capacity` are given. */
 int smg_graph_input_nodes(const smg_graph *g, smg_node_id *out_nodes, int capacity);

@@ -31,6 +31,13 @@ bool smg_node_is_blocked(const smg_node *node) {
     return node->block[0] != 0 || node->block[1] != 0;
 }
 
+bool smg_same_dims(const smg_node *a, const smg_node *b) {
+    if (a->rank != b->rank) return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i]) return false;
+    return true;
+}
+
 bool smg_node_is_input(const smg_node *node) {
     return smg_op_is_input(node->op);
 }

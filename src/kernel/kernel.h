@@ -402,6 +402,12 @@ bool smg_kernel_reports(const smg_kernel *k);
 bool smg_access_reports(const smg_kernel *k, const smg_access *access);
 /* Has the access an index that is another one for another element of the axis? */
 bool smg_access_index_moves(const smg_kernel *k, const smg_access *access, int axis);
+/* Does the access step along the axis itself? */
+static inline bool smg_access_has(const smg_access *access, int axis) {
+    for (int i = 0; i < access->axis_count; i++)
+        if (access->axis[i] == axis) return true;
+    return false;
+}
 /* Number of workgroups for symbol values. false on overflow. */
 bool smg_kernel_grid(const smg_kernel *k, const int64_t *symbols, int64_t *out_workgroups);
 

@@ -15,18 +15,12 @@ typedef struct early {
     int count;
 } early;
 
-static bool has_axis(const smg_access *access, int axis) {
-    for (int i = 0; i < access->axis_count; i++)
-        if (access->axis[i] == axis) return true;
-    return false;
-}
-
 /* Where the elements of the access are that the store's lanes ask for. */
 static smg_layout layout_of(const smg_kernel *k, const smg_instr *store, const smg_access *access) {
     const smg_layout *all = &k->layouts.items[store->layout];
     int axes[SMG_LAYOUT_AXES], count = 0;
     for (int i = 0; i < all->axis_count; i++)
-        if (has_axis(access, all->axes[i].axis)) axes[count++] = all->axes[i].axis;
+        if (smg_access_has(access, all->axes[i].axis)) axes[count++] = all->axes[i].axis;
     return smg_layout_keep(all, axes, count);
 }
 

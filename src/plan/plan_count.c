@@ -118,9 +118,8 @@ static void count_moved(walk *w, int buffer, double bytes, double whole) {
 static double repeats_of(const walk *w, const smg_access *a) {
     double repeats = 1;
     for (int i = 0; i < w->depth && a->index == SMG_EXPR_NONE; i++) {
-        bool moved = false;
-        for (int n = 0; n < a->axis_count; n++) moved = moved || a->axis[n] == w->axis[i];
-        if (!moved) repeats *= (i + 1 < w->depth ? w->outside[i + 1] : w->trips) / w->outside[i];
+        if (!smg_access_has(a, w->axis[i]))
+            repeats *= (i + 1 < w->depth ? w->outside[i + 1] : w->trips) / w->outside[i];
     }
     return repeats;
 }
@@ -166,8 +165,7 @@ static int count_index(walk *w, const smg_access *a) {
 
 static bool moves(const walk *w, const smg_access *a) {
     bool found = a->index != SMG_EXPR_NONE || w->depth == 0;
-    for (int i = 0; i < w->depth && !found; i++)
-        for (int n = 0; n < a->axis_count; n++) found = found || a->axis[n] == w->axis[i];
+    for (int i = 0; i < w->depth && !found; i++) found = smg_access_has(a, w->axis[i]);
     return found;
 }
 
@@ -177,9 +175,7 @@ static double loads_each(const walk *w, const smg_access *a) {
     if (w->layout == NULL || a->index != SMG_EXPR_NONE) return each;
     for (int i = 0; i < w->layout->axis_count; i++) {
         int axis = w->layout->axes[i].axis;
-        bool has = false;
-        for (int n = 0; n < a->axis_count; n++) has = has || a->axis[n] == axis;
-        if (!has) each /= (double)smg_layout_registers_along(w->layout, axis);
+        if (!smg_access_has(a, axis)) each /= (double)smg_layout_registers_along(w->layout, axis);
     }
     return each;
 }

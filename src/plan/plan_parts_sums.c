@@ -296,12 +296,6 @@ static smg_node_id finish(summing *m, smg_node_id node) {
     return node;
 }
 
-static bool same_dims(const smg_node *a, const smg_node *b) {
-    for (int i = 0; i < a->rank && a->rank == b->rank; i++)
-        if (a->dims[i] != b->dims[i]) return false;
-    return a->rank == b->rank;
-}
-
 static smg_node_id give(summing *m, smg_node_id node) {
     parts *s = m->s;
     if (node < 0) return -1;
@@ -309,7 +303,7 @@ static smg_node_id give(summing *m, smg_node_id node) {
     s->together.items[node] = -s->p->groups - 1;
     s->storage.items[node] = smg_graph_storage(s->g, m->id);
     if (smg_node_class(m->n) == SMG_CLASS_REDUCE && !m->n->keep) node = parts_reshape(s, node, m->n->rank, m->n->dims);
-    if (node >= 0 && !same_dims(smg_graph_node(s->to, node), m->n)) return -1;
+    if (node >= 0 && !smg_same_dims(smg_graph_node(s->to, node), m->n)) return -1;
     return node;
 }
 

@@ -26,13 +26,6 @@ static uint64_t hash_node(const smg_node *n) {
     return smg_hash_u64(hash, bits_of(n->value));
 }
 
-bool smg_same_dims(const smg_node *a, const smg_node *b) {
-    if (a->rank != b->rank) return false;
-    for (int i = 0; i < a->rank; i++)
-        if (a->dims[i] != b->dims[i]) return false;
-    return true;
-}
-
 static bool same_node(const smg_node *a, const smg_node *b) {
     if (a->op != b->op || a->type != b->type || !smg_same_dims(a, b)) return false;
     if (smg_op_is_input(a->op) || (smg_op_is_constant(a->op) && !a->data)) return false;

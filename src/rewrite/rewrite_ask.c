@@ -33,6 +33,12 @@ smg_node_id smg_rewrite_source(const smg_node *nodes, smg_node_id id) {
     return id;
 }
 
+int smg_rewrite_last_axis(const smg_graph *g, const smg_node *n) {
+    int axis = n->rank - 1;
+    while (axis >= 0 && smg_size_is_one(g->sizes, n->dims[axis])) axis--;
+    return axis;
+}
+
 int64_t smg_rewrite_elements_at(smg_sizes *sizes, const smg_node *node, const int64_t *symbols) {
     int64_t product = 1, extent;
     for (int d = 0; d < node->rank; d++)

@@ -46,6 +46,8 @@ bool smg_rule_fold_numbers(rewriter *r, smg_node *node, smg_node_id *out_same);
 /* rewrite_ask.c: the node whose value the views show; elements at these values of symbols, -1: not known. */
 smg_node_id smg_rewrite_source(const smg_node *nodes, smg_node_id id);
 int64_t smg_rewrite_elements_at(smg_sizes *sizes, const smg_node *node, const int64_t *symbols);
+/* The axis that is innermost in memory, which has more than one element; -1: there is none. */
+int smg_rewrite_last_axis(const smg_graph *g, const smg_node *node);
 
 /* Questions that many rules ask; those of operands are in rewrite_ask.c too. */
 const smg_node *smg_rewriter_operand(const rewriter *r, const smg_node *node, int k);
@@ -54,7 +56,6 @@ bool smg_rewriter_is_number(const rewriter *r, const smg_node *node, int k, doub
 void smg_rewriter_become_number(smg_node *node, double value);
 /* Readers of a node, as far as known: 2 stands for more than one and for not known. */
 int smg_rewriter_uses(const rewriter *r, smg_node_id id);
-bool smg_same_dims(const smg_node *a, const smg_node *b);
 /* The operands of a map, all but `without`, give the dims that it has. */
 bool smg_map_keeps_dims(const rewriter *r, const smg_node *node, int without);
 

@@ -32,12 +32,6 @@ static smg_node_id source_of(const store *s, smg_node_id id) {
     return smg_rewrite_source(s->old, id);
 }
 
-static int last_axis(const smg_graph *g, const smg_node *n) {
-    int axis = n->rank - 1;
-    while (axis >= 0 && smg_size_is_one(g->sizes, n->dims[axis])) axis--;
-    return axis;
-}
-
 /* The product of the extents behind an axis; -1 when one is symbolic. */
 static int64_t behind(const smg_graph *g, const smg_node *n, int axis) {
     int64_t product = 1, extent;
@@ -50,7 +44,7 @@ static int64_t behind(const smg_graph *g, const smg_node *n, int axis) {
 /* The axis of `id` along which memory is contiguous (apart from a slice's step), -1: none that is known. */
 static int inner_axis(const store *s, smg_node_id id) {
     const smg_node *n = &s->old[id];
-    if (smg_node_class(n) != SMG_CLASS_VIEW) return last_axis(s->g, n);
+    if (smg_node_class(n) != SMG_CLASS_VIEW) return smg_rewrite_last_axis(s->g, n);
     const smg_node *a = &s->old[n->operand[0]];
     int axis = inner_axis(s, n->operand[0]);
     if (axis < 0) return -1;
@@ -170,7 +164,7 @@ static bool wants_copy(const store *s, const smg_node *product, int k) {
         id = s->old[id].operand[0];
     else if (widens(s, source_of(s, id)))
         return false;
-    int column = last_axis(s->g, product), inner = inner_axis(s, id);
+    int column = smg_rewrite_last_axis(s->g, product), inner = inner_axis(s, id);
     if (column < 0 || inner < 0) return false;
     char letter = product->label[2][column];
     if (!has(product->label[k], letter) || has(product->label[1 - k], letter)) return false;

@@ -15,18 +15,12 @@ typedef struct turner {
     smg_node_id *now; /* old id -> new id */
 } turner;
 
-static int last_axis(const smg_graph *g, const smg_node *n) {
-    int axis = n->rank - 1;
-    while (axis >= 0 && smg_size_is_one(g->sizes, n->dims[axis])) axis--;
-    return axis;
-}
-
 /* Of what is computed, with another axis innermost. */
 static bool is_turned(const turner *t, smg_node_id id) {
     const smg_node *n = &t->old[id];
-    if (n->op != SMG_OP_TRANSPOSE || !smg_node_computes(&t->old[n->operand[0]])) return false;
-    int inner = last_axis(t->g, n);
-    return inner >= 0 && n->perm[inner] != last_axis(t->g, &t->old[n->operand[0]]);
+    if (smg_op_view(n->op) != SMG_VIEW_TRANSPOSE || !smg_node_computes(&t->old[n->operand[0]])) return false;
+    int inner = smg_rewrite_last_axis(t->g, n);
+    return inner >= 0 && n->perm[inner] != smg_rewrite_last_axis(t->g, &t->old[n->operand[0]]);
 }
 
 /* The transposed value that a map's operand shows, whole; -1: none. */
