@@ -57,8 +57,7 @@ void glsl_load_groups(glsl_writer *w, glsl_iter *it, smg_expr expr, smg_wide wid
     smg_expr_leaves(w->k->exprs, expr, load_if_group, &s);
 }
 
-/* What was loaded for the group at hand is of no use for the next. */
-static void forget_groups(glsl_writer *w, glsl_iter *it) {
+void glsl_forget_groups(glsl_writer *w, glsl_iter *it) {
     for (int a = 0; a < w->k->accesses.count; a++) it->vector[a] = NULL;
 }
 
@@ -84,7 +83,7 @@ void glsl_set_inner(glsl_writer *w, glsl_iter *it, const smg_instr *set) {
     if (groups) it->coord[run] = first;
     it->j = j;
     it->member = 0;
-    forget_groups(w, it);
+    glsl_forget_groups(w, it);
     glsl_inner_close(w, it);
     it->j_step = 1;
 }

@@ -301,6 +301,7 @@ void glsl_load_inner(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_w
 void glsl_store_group(glsl_writer *w, glsl_iter *it, int access, int width, const char *value);
 /* The groups among an expression's loads, of the elements at hand. */
 void glsl_load_groups(glsl_writer *w, glsl_iter *it, smg_expr expr, smg_wide wide);
+void glsl_forget_groups(glsl_writer *w, glsl_iter *it); /* of no use for the next elements */
 /* SET of what the lane owns of one outer register, by elements or by groups; opens and closes the inner loop. */
 void glsl_set_inner(glsl_writer *w, glsl_iter *it, const smg_instr *set);
 /* What a plain load reads of one element or a group, as the buffer has it. */

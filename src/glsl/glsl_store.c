@@ -10,34 +10,40 @@ static void store_element(glsl_writer *w, glsl_iter *it, int a, const char *valu
     GLSL_LINE(w, "g_%s[%s] = %s;", w->buffer_name[access->buffer], address, text);
 }
 
-/* What the lane owns of one outer register: by elements, or by groups along the run axis, whose members are
- * valid together. */
+/* The group at hand along the run axis; inputs that lie so are loaded by groups, too. */
+static void store_members(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
+    smg_kind kind = smg_expr_get(w->k->exprs, instr->expr)->kind;
+    int group = instr->wide[0].width, run = instr->wide[0].axis;
+    const char *part[SMG_WIDE], *first = it->coord[run], *j = it->j;
+    glsl_load_groups(w, it, instr->expr, instr->wide[0]);
+    for (it->member = 0; it->member < group; it->member++) {
+        if (it->member > 0) {
+            it->coord[run] = GLSL_STRING(w, "(%s + %d)", first, it->member);
+            it->j = GLSL_STRING(w, "(%s + %d)", j, it->member);
+        }
+        part[it->member] = glsl_convert(w, glsl_expr_text(w, it, instr->expr), kind, SMG_KIND_FLOAT);
+        glsl_expr_forget(w, it);
+    }
+    it->member = 0;
+    it->j = j;
+    it->coord[run] = first;
+    glsl_forget_groups(w, it);
+    const char *value = group == SMG_PAIR ? GLSL_STRING(w, "vec2(%s, %s)", part[0], part[1])
+                                          : GLSL_STRING(w, "vec4(%s, %s, %s, %s)", part[0], part[1], part[2], part[3]);
+    glsl_store_group(w, it, instr->a, group, value);
+}
+
+/* What the lane owns of one outer register: by elements, or by groups whose members are valid together. */
 static void store_inner(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group) {
     smg_kind kind = smg_expr_get(w->k->exprs, instr->expr)->kind;
-    int run = group > 1 ? instr->wide[0].axis : -1;
-    const char *part[4];
     it->j_step = group;
     glsl_inner_open(w, it);
     const char *valid = glsl_all_valid(w, it, instr->axes, instr->axis_count);
     if (valid != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", valid));
-    if (group == 1) store_element(w, it, instr->a, glsl_expr_text(w, it, instr->expr), kind);
-    const char *first = run >= 0 ? it->coord[run] : NULL, *j = it->j;
-    for (int m = 0; m < group && group > 1; m++) {
-        if (m > 0) {
-            it->coord[run] = GLSL_STRING(w, "(%s + %d)", first, m);
-            it->j = GLSL_STRING(w, "(%s + %d)", j, m);
-        }
-        part[m] = glsl_convert(w, glsl_expr_text(w, it, instr->expr), kind, SMG_KIND_FLOAT);
-        glsl_expr_forget(w, it);
-    }
-    it->j = j;
-    if (group > 1) {
-        it->coord[run] = first;
-        const char *value = group == SMG_PAIR
-                                ? GLSL_STRING(w, "vec2(%s, %s)", part[0], part[1])
-                                : GLSL_STRING(w, "vec4(%s, %s, %s, %s)", part[0], part[1], part[2], part[3]);
-        glsl_store_group(w, it, instr->a, group, value);
-    }
+    if (group > 1)
+        store_members(w, it, instr);
+    else
+        store_element(w, it, instr->a, glsl_expr_text(w, it, instr->expr), kind);
     if (valid != NULL) glsl_close(w);
     glsl_inner_close(w, it);
     it->j_step = 1;

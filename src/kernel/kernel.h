@@ -257,9 +257,9 @@ typedef struct smg_instr {
                   or SMG_TERMS_OPEN. Factors are f16 tiles, every lane has all k, and columns in runs: pairs of them
                   are one operation */
     int layout; /* REDUCE, STORE, MMA, JOIN, LEAVE, FOLD, GATHER: of kernel->layouts; else -1 */
-    /* [0]: of what SET loads and does nothing else with, of what STORE, SPILL, STAGE and PUT write, of what FETCH
-     * loads. MMA: a's, and [1] b's, along k or along rows and columns of one lane. Where sizes decide whether the
-     * groups are aligned, they do so when the kernel runs. */
+    /* [0]: of what SET loads, of what STORE, SPILL, STAGE and PUT write, of what FETCH loads; STORE also loads by such
+     * groups what is aligned whatever the sizes. MMA: a's, and [1] b's, along k or along rows and columns of one lane.
+     * Where sizes decide whether the groups are aligned, they do so when the kernel runs. */
     smg_wide wide[2];
     /* SET of a factor, STORE, SPILL: whole matrices at once, along wide[0], where all of their elements are valid;
      * elsewhere element by element. LEAVE, GATHER: of opaque sums. */
