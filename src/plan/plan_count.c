@@ -497,8 +497,7 @@ static void count_take(walk *w, const smg_instr *in) {
     w->out->near += w->trips * round.near;
 }
 
-/* All subgroups' matrices for each step of k. */
-/* A product by matrices that reads its left factor from shared memory when one before it in the loop has just done so
+/* A product that reads its left factor from shared memory when one before it in the loop has just done so
  * takes longer than by itself. */
 static double beside(walk *w, const smg_instr *in) {
     bool again = in->a == w->left && w->k->tiles.items[in->a].residence == SMG_SHARED;
@@ -506,6 +505,7 @@ static double beside(walk *w, const smg_instr *in) {
     return again ? 1 + w->cost->beside : 1;
 }
 
+/* All subgroups' matrices for each step of k. */
 static void count_matrices(walk *w, const smg_instr *in) {
     const smg_matrix *m = &w->k->matrix;
     double all = (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]) /
@@ -551,7 +551,7 @@ static void count_product(walk *w, const smg_instr *in) {
     bool views = w->k->tiles.items[in->b].residence == SMG_VIEW;
     double slots = views ? view_slots(w, in, rows, columns, depth) : read_slots(w, in, rows, columns, depth);
     double product = in->terms > 0 ? w->cost->product / w->t->pair_rate : w->cost->product;
-    slots = (slots + rows * columns * depth * product + rounds * w->cost->round) * w->out->lanes;
+    slots = (slots + rows * columns * depth * product + rounds * w->cost->round) * w->out->lanes * beside(w, in);
     double groups = depth / smg_kernel_product_group(w->k, in), alone = plan_share_alone(w->t, w->out->lanes);
     double round = views ? w->cost->view_wait : w->cost->near_wait * alone;
     double wait = w->t->load_latency * (rounds * round + groups * w->cost->read_wait * alone);
@@ -673,7 +673,7 @@ void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *cost
                 plan_counts *out_counts) {
     int64_t groups = 1;
     if (!smg_kernel_grid(k, symbols, &groups)) groups = 1;
-    *out_counts = (plan_counts){.lanes = k->lanes, .workgroups = (double)groups, .instructions = k->code.count};
+    *out_counts = (plan_counts){.lanes = k->lanes, .workgroups = (double)groups};
     walk w = {
         .k = k, .t = t, .cost = costs, .symbols = symbols, .kept = kept, .out = out_counts, .trips = 1, .left = -1};
     w.one = smg_size_const(k->sizes, 1);

@@ -240,14 +240,16 @@ typedef struct plan_costs {
     double lying_overlap; /* the same where no product has staged factors: workgroups load all the time */
     double near_overlap;  /* the same of arithmetic and near memory alone */
     double lone_overlap;  /* of these, where a scheduler has one subgroup, which reads what it multiplies */
-    double registers, spared; /* that the driver's compiler adds; those of them that it needs */
-    double bare;  /* of registers: what it adds where factors of products are neither staged nor made wider */
-    double group; /* elements that one load of a walk takes where they lie side by side */
+    double staged_registers;  /* that the driver's compiler adds: where factors of products are staged */
+    double widened_registers; /* where factors are read as they lie, and made wider */
+    double bare_registers;    /* in other kernels */
+    double spared;            /* registers that it can do without */
+    double group;             /* elements that one load of a walk takes where they lie side by side */
 } plan_costs;
 
 /* What plan_count.c counts: of one workgroup, with all its loops. */
 typedef struct plan_counts {
-    double lanes, workgroups, instructions;
+    double lanes, workgroups;
     double slots;                       /* of all lanes */
     double values;                      /* elements of which nothing is loaded that a loop moves, of all lanes */
     double near;                        /* bytes that pass between lanes and the memory near them */

@@ -45,9 +45,10 @@ static const plan_costs switching = {.product = 1.1,
                                      .ramp = 7.0,
                                      .near_overlap = 3.0,
                                      .lone_overlap = 1.35,
-                                     .registers = 27.0,
+                                     .staged_registers = 45.0,
+                                     .widened_registers = 30.0,
+                                     .bare_registers = 16.0,
                                      .spared = 16.0,
-                                     .bare = 8.0,
                                      .flight = 1.55,
                                      .group = 4.0};
 /* A core whose lanes are the elements of one vector register makes a read that they spread over memory once for each;
@@ -125,11 +126,10 @@ static double most_registers(const smg_target *t, double lanes) {
 
 #define MOST_RESIDENT 32.0 /* workgroups of a core, however small */
 
-/* With those of the driver's compiler: some for every kernel, more for factors on their way to a product, and about one
- * an instruction. */
+/* With those of the driver's compiler: some for every kernel, more for factors on their way to a product. */
 static double registers_of(const plan_costs *cost, const plan_counts *c, const smg_price *price) {
-    double added = c->staged || c->widened ? cost->registers : cost->bare;
-    return (double)price->registers + c->instructions + added;
+    double added = c->staged ? cost->staged_registers : c->widened ? cost->widened_registers : cost->bare_registers;
+    return (double)price->registers + added;
 }
 
 /* Workgroups that share one core: bounded by lanes, shared memory and registers. */

@@ -246,7 +246,6 @@ static void count_elements(guess *g, const outline_value *v, smg_axis_set axes, 
     double each = cost->map * maps + (element + cost->load * loads) / group;
     g->c.slots += trips * registers * g->c.lanes * each;
     if (loads == 0 || group > 1) g->c.values += trips * registers * g->c.lanes;
-    g->c.instructions += 1 + loads;
     if (loads == 0) return;
     double waits = cost->load_wait + (trips - 1) * cost->step_wait + trips * cost->next_wait * loads * registers;
     g->c.wait += g->o->target->load_latency * waits;
@@ -321,7 +320,6 @@ static void count_stage(guess *g, const block *b, const outline_value *v, double
         g->c.hidden += g->c.traffic - before;
     g->c.slots += times * (steps * (cost->walk + cost->walk_map * v->cost * group) + elements * put);
     g->c.near += times * elements * factor_bytes(g, b);
-    g->c.instructions += 2;
 }
 
 /* The tile made last has all of its slots. */
@@ -400,6 +398,10 @@ static double factor_slots(guess *g, const block *b, double written) {
     return left + right;
 }
 
+static double beside(const guess *g, const block *b) {
+    return b->again ? 1 + g->o->cost->beside : 1;
+}
+
 static void count_matrices(guess *g, const block *b) {
     const smg_matrix_shape *m = g->s->matrix;
     smg_layout room;
@@ -411,13 +413,12 @@ static void count_matrices(guess *g, const block *b) {
     p.subgroups = (double)(g->s->matrix_rows * g->s->matrix_cols * g->s->lane_depth);
     p.taken = g->s->streams;
     plan_round round = plan_matrix_round(g->o->target, g->o->cost, &p);
-    if (b->again) round.slots *= 1 + g->o->cost->beside;
+    round.slots *= beside(g, b);
     double steps = (double)blocks(b->k, (int64_t)m->k * g->s->lane_depth);
     g->c.slots += b->trips * steps * round.slots;
     g->c.near += b->trips * steps * round.near;
     g->c.rounds += b->trips * steps;
     if (g->s->rings < 2 && !g->s->streams) g->c.wait += b->trips * g->o->target->load_latency * g->o->cost->near_wait;
-    g->c.instructions += 2;
     g->loop.hiding += plan_alone(g->o->target, &g->c, steps * round.slots) * (g->s->rings > 1 ? g->s->rings : 1);
 }
 
@@ -433,7 +434,7 @@ static void count_product(guess *g, const block *b) {
     double written = written_out(g, b), depth = (double)b->depth, rounds = ceil(depth / written);
     double product = b->pairs ? cost->product / t->pair_rate + 2.0 / plan_lesser(MOST_IN_PAIRS, depth) : cost->product;
     double slots = factor_slots(g, b, written) + (double)b->rows * (double)b->columns * depth * product;
-    slots = (slots + rounds * cost->round) * g->c.lanes;
+    slots = (slots + rounds * cost->round) * g->c.lanes * beside(g, b);
     double alone = plan_share_alone(t, g->c.lanes);
     double each = views ? cost->view_wait : cost->near_wait * alone;
     double wait = t->load_latency * (rounds * each + depth / GROUP * cost->read_wait * alone);
@@ -443,7 +444,6 @@ static void count_product(guess *g, const block *b) {
     g->c.slots += b->trips * slots;
     g->c.wait += b->trips * wait;
     g->c.rounds += b->trips * depth / GROUP;
-    g->c.instructions += 2;
     g->loop.hiding += wait + plan_alone(t, &g->c, slots);
 }
 
@@ -528,7 +528,6 @@ static void stream(guess *g, const block *b, const outline_value *v, int64_t ele
     g->c.near = near + all * plan_larger(factor_bytes(g, b), PLAN_NEAR_RUN / (double)(1 << run)) +
                 g->o->cost->stream * (g->c.traffic - before) / g->c.workgroups;
     g->c.slots += all / SMG_WIDEST * g->o->cost->group_read;
-    g->c.instructions += 2;
 }
 
 /* Left factors are staged and taken, right ones read by runs a step before they are multiplied. */
@@ -660,7 +659,7 @@ static void guess_all(guess *g) {
     const smg_schedule *s = g->s;
     if (!hold_folds(g)) return;
     g->lanes = (int64_t)s->lane_rows * s->lane_cols * s->lane_depth;
-    g->c = (plan_counts){.lanes = (double)g->lanes, .workgroups = 1, .instructions = 4};
+    g->c = (plan_counts){.lanes = (double)g->lanes, .workgroups = 1};
     g->loop = (slice_loop){.axis = -1};
     for (int a = 0; a < g->o->axes; a++) {
         g->trips[a] = blocks(g->o->extent[a], s->tile[a]);
