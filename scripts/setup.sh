@@ -35,7 +35,7 @@ die() {
     exit 1
 }
 
-host_packages=(gcc g++ clang cmake ninja-build make pkg-config git python3 python3-venv python3-pip
+host_packages=(gcc g++ clang lld cmake ninja-build make pkg-config git python3 python3-venv python3-pip
     libprotobuf-c-dev protobuf-c-compiler libyyjson-dev libutf8proc-dev)
 # shaderc, SPIRV-Tools, the loader, volk, the validation layers; cmocka 1.1.8 has a CMake package.
 vulkan_packages=(libshaderc-dev glslc spirv-tools libvulkan-dev libvulkan-volk-dev

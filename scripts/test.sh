@@ -125,7 +125,7 @@ stage "packages" scripts/setup.sh --lint
 # before it optimises, and tests of a few seconds need less of it.
 same_without='unit.every_schedule|unit.matrices|unit.glsl|unit.subgraphs|unit.onnx_ops|unit.repeat|unit.limits|fault.memory$|unit.plan|unit.kernel|golden.models|golden.fusion|golden.code|golden.bundles|meta.format|meta.tidy|meta.lint|meta.output'
 
-stage "build with gcc" build dev && stage "tests" tests dev "${selection[@]}"
+stage "build with gcc" build dev -DCMAKE_C_FLAGS_DEBUG="-O2 -g1" && stage "tests" tests dev "${selection[@]}"
 if [ "$quick" = no ]; then
     stage "build with sanitizers" build asan && stage "tests with sanitizers" tests asan -L "unit|fault|model|fuzz" -E "$too_long"
     stage "threads with the thread sanitizer" watch_threads
