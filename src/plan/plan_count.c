@@ -22,6 +22,7 @@ typedef struct walk {
     int axis[16]; /* of the open loops */
     int depth;
     double on_its_way;             /* seconds that fetched slices still take, each time round */
+    double hiding;                 /* of these, what products take that are computed meanwhile */
     double between;                /* rounds that hide it */
     bool first;                    /* a first slice was fetched in front of the next loop */
     bool written;                  /* all steps of the innermost loop are */
@@ -71,6 +72,8 @@ static plan_runs runs_of(walk *w, const smg_access *a) {
         double lanes = w->layout != NULL ? (double)smg_layout_neighbours(w->layout, axis) : walked;
         double own = lanes * (double)(w->layout != NULL ? smg_layout_registers_along(w->layout, axis) : 1);
         double group = comes_soon(w, axis) ? tile : plan_lesser(tile, own);
+        /* What is left of a line the next step reads, which finds it in the cache. */
+        if (w->depth > 0 && w->axis[w->depth - 1] == axis) group = extent_of(w, axis);
         return (plan_runs){bytes * plan_lesser(lanes, tile), bytes * group};
     }
     return (plan_runs){bytes, bytes};
@@ -261,6 +264,13 @@ static double beside_each_other(const smg_layout *l, int axis) {
     return (double)((have + 1) & ~have);
 }
 
+/* Bytes side by side that a subgroup loads at a time: in blocks they are the rows of one. */
+static double bytes_at_a_time(const walk *w, const smg_instr *in, const smg_kbuffer *buffer) {
+    double row = beside_each_other(w->layout, stream_axis(w->k, in)),
+           block = (double)buffer->block[0] * (double)buffer->block[1];
+    return (double)smg_type_device_bytes(buffer->type) * plan_larger(row, block);
+}
+
 /* A factor that lanes read by runs, each subgroup all that it multiplies. Its loads are on their way together over all
  * that is written out, those of the other factor with them. */
 static void count_stream(walk *w, const smg_instr *in) {
@@ -270,10 +280,11 @@ static void count_stream(walk *w, const smg_instr *in) {
     if (ahead && w->depth == 0) return; /* the first slice, which the loop counts */
     double before = w->out->traffic, near = w->out->near, registers = (double)smg_layout_registers(w->layout);
     double element = (double)smg_type_device_bytes(dst->type);
-    double bytes = element * beside_each_other(w->layout, stream_axis(w->k, in));
+    double bytes = bytes_at_a_time(w, in, &w->k->buffers.items[a->buffer]);
     double asked = w->trips * registers * w->out->lanes * element * plan_larger(1, PLAN_NEAR_RUN / bytes);
     count_bytes(w, a, (plan_runs){bytes, bytes}, false);
     *(ahead ? &w->out->hidden : &w->out->streamed) += w->out->traffic - before;
+    w->out->streams = true;
     w->out->near = near + asked + w->cost->stream * (w->out->traffic - before) / w->out->workgroups;
     w->out->slots += w->trips * registers / SMG_WIDEST * w->out->lanes * w->cost->group_read;
     double together = w->written ? w->trips / w->outside[w->depth - 1] : 1;
@@ -415,8 +426,15 @@ static void count_fetch(walk *w, const smg_instr *in) {
 }
 
 static void arrive(walk *w) {
-    w->out->wait += w->trips * w->on_its_way;
-    w->on_its_way = 0;
+    w->out->ahead += w->trips * w->on_its_way;
+    if (w->on_its_way > 0) w->out->hiding += w->trips * plan_lesser(w->hiding, w->cost->flight * w->t->load_latency);
+    w->on_its_way = w->hiding = 0;
+}
+
+/* A product takes so long for what it reads and, alone on its core, for what it computes. */
+static void hide(walk *w, double wait, double slots) {
+    w->on_its_way = plan_larger(0, w->on_its_way - wait);
+    w->hiding += plan_alone(w->t, w->out, slots);
 }
 
 /* ---- products ---------------------------------------------------------------------------------- */
@@ -519,7 +537,7 @@ static void count_matrices(walk *w, const smg_instr *in) {
     double written = plan_larger(1, (double)in->unroll / m->depth), wait = w->t->load_latency * w->cost->near_wait;
     double slots = (steps * round.slots + steps / written * w->cost->round * w->out->lanes) * beside(w, in);
     wait *= p.taken ? 0 : steps / written;
-    w->on_its_way = plan_larger(0, w->on_its_way - w->between * (wait + plan_alone(w->t, w->out, slots)));
+    hide(w, w->between * wait, w->between * slots);
     w->out->slots += w->trips * slots;
     w->out->near += w->trips * steps * round.near;
     w->out->wait += w->trips * wait;
@@ -555,7 +573,7 @@ static void count_product(walk *w, const smg_instr *in) {
     double groups = depth / smg_kernel_product_group(w->k, in), alone = plan_share_alone(w->t, w->out->lanes);
     double round = views ? w->cost->view_wait : w->cost->near_wait * alone;
     double wait = w->t->load_latency * (rounds * round + groups * w->cost->read_wait * alone);
-    w->on_its_way = plan_larger(0, w->on_its_way - wait - plan_alone(w->t, w->out, slots));
+    hide(w, wait, slots);
     w->out->staged = w->out->staged || !views;
     if (views) count_view_turns(w, in, columns * depth);
     w->out->slots += w->trips * slots;

@@ -240,24 +240,27 @@ typedef struct plan_costs {
     double lying_overlap; /* the same where no product has staged factors: workgroups load all the time */
     double near_overlap;  /* the same of arithmetic and near memory alone */
     double lone_overlap;  /* of these, where a scheduler has one subgroup, which reads what it multiplies */
-    double staged_registers;  /* that the driver's compiler adds: where factors of products are staged */
-    double widened_registers; /* where factors are read as they lie, and made wider */
-    double bare_registers;    /* in other kernels */
-    double spared;            /* registers that it can do without */
-    double group;             /* elements that one load of a walk takes where they lie side by side */
+    double staged_registers; /* that the driver's compiler adds: where factors of products are staged */
+    double direct_registers; /* where one of them is read as it lies, by matrices or to be made wider */
+    double bare_registers;   /* in other kernels */
+    double spared;           /* registers that it can do without */
+    double group;            /* elements that one load of a walk takes where they lie side by side */
 } plan_costs;
 
 /* What plan_count.c counts: of one workgroup, with all its loops. */
 typedef struct plan_counts {
     double lanes, workgroups;
-    double slots;                       /* of all lanes */
-    double values;                      /* elements of which nothing is loaded that a loop moves, of all lanes */
-    double near;                        /* bytes that pass between lanes and the memory near them */
-    double wait;                        /* seconds that a workgroup waits when it is alone */
+    double slots;         /* of all lanes */
+    double values;        /* elements of which nothing is loaded that a loop moves, of all lanes */
+    double near;          /* bytes that pass between lanes and the memory near them */
+    double wait;          /* seconds that a workgroup waits when it is alone */
+    double ahead, hiding; /* seconds that slices take which are fetched ahead; of these, what the workgroup's
+                                           products take meanwhile, when it is alone */
     double barriers, subgroup_barriers; /* of the workgroup; of one subgroup alone */
     double turns;                       /* reads of memory one after the other, each what a lane has room for */
     double rounds;                      /* k of products, by groups that are read together */
     bool staged, widened;               /* products' factors do not come as they lie; come so, and are made wider */
+    bool streams;                       /* some factors go to lanes straight from memory, by matrices */
     double traffic;                     /* bytes that all workgroups ask for */
     double hidden;                      /* of these, what is fetched several rounds before it is needed */
     double streamed;                    /* of these, what lanes read that multiply it: it counts as near */

@@ -46,7 +46,7 @@ static const plan_costs switching = {.product = 1.1,
                                      .near_overlap = 3.0,
                                      .lone_overlap = 1.35,
                                      .staged_registers = 45.0,
-                                     .widened_registers = 30.0,
+                                     .direct_registers = 30.0,
                                      .bare_registers = 16.0,
                                      .spared = 16.0,
                                      .flight = 1.55,
@@ -128,8 +128,8 @@ static double most_registers(const smg_target *t, double lanes) {
 
 /* With those of the driver's compiler: some for every kernel, more for factors on their way to a product. */
 static double registers_of(const plan_costs *cost, const plan_counts *c, const smg_price *price) {
-    double added = c->staged ? cost->staged_registers : c->widened ? cost->widened_registers : cost->bare_registers;
-    return (double)price->registers + added;
+    double added = c->staged ? cost->staged_registers : cost->bare_registers;
+    return (double)price->registers + (c->widened || c->streams ? cost->direct_registers : added);
 }
 
 /* Workgroups that share one core: bounded by lanes, shared memory and registers. */
@@ -192,6 +192,15 @@ static double in_waves(double of_core, double residents, double work, double wai
     return left > 0 ? full + together_seconds(left, work, wait) : full;
 }
 
+/* Seconds in which a workgroup has nothing but slices that are not there yet. They take longer as far as they come from
+ * memory; the workgroup's products take as many times longer as others have the core. */
+static double waited_for(const smg_target *t, const plan_costs *cost, const plan_counts *c, double together) {
+    if (!smg_target_switches_lanes(t)) return plan_larger(0, c->ahead - c->hiding);
+    double memory = c->traffic > 0 ? plan_lesser(1, c->memory / c->traffic) : 0;
+    double longer = 1 + (cost->flight / cost->step_wait - 1) * memory;
+    return plan_larger(0, c->ahead * longer - c->hiding * together);
+}
+
 /* Seconds of the cores alone. */
 static double cores_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
     double cores = (double)t->cores, of_core = ceil(c->workgroups / cores), together = plan_lesser(of_core, residents);
@@ -202,7 +211,7 @@ static double cores_seconds(const smg_target *t, const plan_costs *cost, const p
     double moved = c->traffic - c->hidden - c->streamed;
     double transfer = cost->transfer * moved / c->workgroups / (t->cache_bandwidth / cores);
     double barriers = c->barriers * t->barrier_cost + c->subgroup_barriers * t->subgroup_barrier_cost;
-    double wait = c->wait + barriers * cost->barrier + transfer;
+    double wait = c->wait + waited_for(t, cost, c, together) + barriers * cost->barrier + transfer;
     return in_waves(of_core, together, work, wait);
 }
 

@@ -289,7 +289,9 @@ static void end_loop(guess *g) {
     double one = g->o->target->load_latency * g->o->cost->step_wait;
     if (g->loop.ahead > 0) {
         bool first = g->loop.axis >= 0 || !g->ahead;
-        g->c.wait += (first ? one : 0) + g->loop.trips * plan_larger(0, one - g->loop.hiding);
+        g->c.wait += first ? one : 0;
+        g->c.ahead += g->loop.trips * one;
+        g->c.hiding += g->loop.trips * plan_lesser(g->loop.hiding, g->o->cost->flight * g->o->target->load_latency);
         g->ahead = true;
     }
     g->loops++;
@@ -427,6 +429,7 @@ static void count_product(guess *g, const block *b) {
     const smg_target *t = g->o->target;
     bool views = g->s->direct || g->s->alone;
     g->c.staged = g->c.staged || !views;
+    g->c.streams = g->c.streams || g->s->streams;
     if (g->s->matrix != NULL) {
         count_matrices(g, b);
         return;
