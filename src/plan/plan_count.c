@@ -93,6 +93,7 @@ void plan_add_bytes(plan_counts *c, const smg_target *t, plan_bytes b) {
     double moved = b.whole <= kept ? b.whole : plan_lesser(once, rounds * b.whole);
     c->traffic += asked * plan_larger(1, SECTOR / b.run.group);
     c->memory += moved * plan_larger(1, plan_lesser(MEMORY_RUN / b.run.group, 4));
+    c->afar += b.whole > kept ? moved : 0;
     c->near += b.trips * b.tile * b.element * plan_larger(1, PLAN_NEAR_RUN / b.run.lanes);
 }
 

@@ -193,11 +193,13 @@ static double in_waves(double of_core, double residents, double work, double wai
 }
 
 /* Seconds in which a workgroup has nothing but slices that are not there yet. They take longer as far as they come from
- * memory; the workgroup's products take as many times longer as others have the core. */
-static double waited_for(const smg_target *t, const plan_costs *cost, const plan_counts *c, double together) {
+ * tensors that no cache holds. The workgroup's products take as many times longer as others have its core, on average
+ * over the cores. */
+static double waited_for(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
     if (!smg_target_switches_lanes(t)) return plan_larger(0, c->ahead - c->hiding);
-    double memory = c->traffic > 0 ? plan_lesser(1, c->memory / c->traffic) : 0;
-    double longer = 1 + (cost->flight / cost->step_wait - 1) * memory;
+    double afar = c->traffic > 0 ? plan_lesser(1, c->afar / c->traffic) : 0;
+    double longer = 1 + (cost->flight / cost->step_wait - 1) * afar;
+    double together = plan_larger(1, plan_lesser(residents, c->workgroups / (double)t->cores));
     return plan_larger(0, c->ahead * longer - c->hiding * together);
 }
 
@@ -211,7 +213,7 @@ static double cores_seconds(const smg_target *t, const plan_costs *cost, const p
     double moved = c->traffic - c->hidden - c->streamed;
     double transfer = cost->transfer * moved / c->workgroups / (t->cache_bandwidth / cores);
     double barriers = c->barriers * t->barrier_cost + c->subgroup_barriers * t->subgroup_barrier_cost;
-    double wait = c->wait + waited_for(t, cost, c, together) + barriers * cost->barrier + transfer;
+    double wait = c->wait + waited_for(t, cost, c, residents) + barriers * cost->barrier + transfer;
     return in_waves(of_core, together, work, wait);
 }
 
