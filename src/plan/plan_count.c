@@ -73,7 +73,7 @@ static plan_runs runs_of(walk *w, const smg_access *a) {
         double own = lanes * (double)(w->layout != NULL ? smg_layout_registers_along(w->layout, axis) : 1);
         double group = comes_soon(w, axis) ? tile : plan_lesser(tile, own);
         /* What is left of a line the next step reads, which finds it in the cache. */
-        if (w->depth > 0 && w->axis[w->depth - 1] == axis) group = extent_of(w, axis);
+        if (switches && w->depth > 0 && w->axis[w->depth - 1] == axis) group = extent_of(w, axis);
         return (plan_runs){bytes * plan_lesser(lanes, tile), bytes * group};
     }
     return (plan_runs){bytes, bytes};
@@ -267,8 +267,8 @@ static double beside_each_other(const smg_layout *l, int axis) {
 
 /* Bytes side by side that a subgroup loads at a time: in blocks they are the rows of one. */
 static double bytes_at_a_time(const walk *w, const smg_instr *in, const smg_kbuffer *buffer) {
-    double row = beside_each_other(w->layout, stream_axis(w->k, in)),
-           block = (double)buffer->block[0] * (double)buffer->block[1];
+    double row = beside_each_other(w->layout, stream_axis(w->k, in));
+    double block = (double)buffer->block[0] * (double)buffer->block[1];
     return (double)smg_type_device_bytes(buffer->type) * plan_larger(row, block);
 }
 
@@ -428,7 +428,7 @@ static void count_fetch(walk *w, const smg_instr *in) {
 
 static void arrive(walk *w) {
     w->out->ahead += w->trips * w->on_its_way;
-    if (w->on_its_way > 0) w->out->hiding += w->trips * plan_lesser(w->hiding, w->cost->flight * w->t->load_latency);
+    if (w->on_its_way > 0) w->out->hiding += w->trips * plan_lesser(w->hiding, plan_longest_wait(w->t, w->cost));
     w->on_its_way = w->hiding = 0;
 }
 
@@ -516,8 +516,8 @@ static void count_take(walk *w, const smg_instr *in) {
     w->out->near += w->trips * round.near;
 }
 
-/* A product that reads its left factor from shared memory when one before it in the loop has just done so
- * takes longer than by itself. */
+/* A product that reads its left factor from shared memory when one before it in the loop has just done so takes longer
+ * than by itself. */
 static double beside(walk *w, const smg_instr *in) {
     bool again = in->a == w->left && w->k->tiles.items[in->a].residence == SMG_SHARED;
     w->left = in->a;

@@ -250,12 +250,12 @@ typedef struct plan_costs {
 /* What plan_count.c counts: of one workgroup, with all its loops. */
 typedef struct plan_counts {
     double lanes, workgroups;
-    double slots;         /* of all lanes */
-    double values;        /* elements of which nothing is loaded that a loop moves, of all lanes */
-    double near;          /* bytes that pass between lanes and the memory near them */
-    double wait;          /* seconds that a workgroup waits when it is alone */
-    double ahead, hiding; /* seconds that slices take which are fetched ahead; of these, what the workgroup's
-                                           products take meanwhile, when it is alone */
+    double slots;                       /* of all lanes */
+    double values;                      /* elements of which nothing is loaded that a loop moves, of all lanes */
+    double near;                        /* bytes that pass between lanes and the memory near them */
+    double wait;                        /* seconds that a workgroup waits when it is alone */
+    double ahead;                       /* seconds that slices take which are fetched ahead */
+    double hiding;                      /* that the workgroup's products take meanwhile, when it is alone */
     double barriers, subgroup_barriers; /* of the workgroup; of one subgroup alone */
     double turns;                       /* reads of memory one after the other, each what a lane has room for */
     double rounds;                      /* k of products, by groups that are read together */
@@ -316,6 +316,8 @@ double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_coun
 double plan_width(const smg_target *t);
 /* The share of a subgroup's waits inside a workgroup of so many lanes that no other subgroup fills. */
 double plan_share_alone(const smg_target *t, double lanes);
+/* Seconds after which a slice that was fetched ahead is there, wherever it comes from. */
+double plan_longest_wait(const smg_target *t, const plan_costs *cost);
 /* Seconds that so many slots of one workgroup take when it has its core for itself. */
 double plan_alone(const smg_target *t, const plan_counts *counts, double slots);
 

@@ -192,6 +192,10 @@ static double in_waves(double of_core, double residents, double work, double wai
     return left > 0 ? full + together_seconds(left, work, wait) : full;
 }
 
+double plan_longest_wait(const smg_target *t, const plan_costs *cost) {
+    return plan_larger(cost->step_wait, cost->flight) * t->load_latency;
+}
+
 /* Seconds in which a workgroup has nothing but slices that are not there yet. They take longer as far as they come from
  * tensors that no cache holds. The workgroup's products take as many times longer as others have its core, on average
  * over the cores. */

@@ -291,7 +291,8 @@ static void end_loop(guess *g) {
         bool first = g->loop.axis >= 0 || !g->ahead;
         g->c.wait += first ? one : 0;
         g->c.ahead += g->loop.trips * one;
-        g->c.hiding += g->loop.trips * plan_lesser(g->loop.hiding, g->o->cost->flight * g->o->target->load_latency);
+        double longest = plan_longest_wait(g->o->target, g->o->cost);
+        g->c.hiding += g->loop.trips * plan_lesser(g->loop.hiding, longest);
         g->ahead = true;
     }
     g->loops++;

@@ -27,7 +27,7 @@
 enum { ONE_IN = CHECK_ONE_IN, LANES_ONE_IN = CHECK_ONE_IN == 1 ? 1 : 16 };
 /* Schedules of a graph that are tried at least; of more than twice as many, one in so many. Those of its space as linearity
  * leaves it are like those of products alone, and those of products with vectors like those of reductions. */
-enum { FEWEST = 64, FEWEST_LINEAR = 8, FEWEST_MULTIPLIED = 32, FEWEST_OF_GROUPS = 4 };
+enum { FEWEST = 96, FEWEST_LINEAR = 12, FEWEST_MULTIPLIED = 48, FEWEST_OF_GROUPS = 4 };
 
 typedef struct tally {
     int schedules, lowered, programs, failed;
