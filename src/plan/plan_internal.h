@@ -224,7 +224,7 @@ typedef struct plan_costs {
     double hop, join;             /* one exchange between lanes; one sum joined */
     double round;                 /* one round of a loop */
     double spill;                 /* a register that does not fit, each time */
-    double near;                  /* a byte to or from the memory near a core: shared, and its own cache */
+    double near;                  /* share of what bytes from the memory near a core take: shared, and its own cache */
     double load_wait, step_wait;  /* waits: a load, one in a loop */
     double next_wait;             /* for each load of a lane until the next one is on its way */
     double near_wait;             /* for another lane; for near memory, where no other subgroup fills the time */

@@ -7,7 +7,7 @@
 
 /* A core that switches between many lanes. Numbers in slots were fitted to 5588 kernels on one discrete GPU; those that
  * have a meaning elsewhere came out near it (bench/NOTES.md): a multiply-add of a product and a read of shared memory
- * are one instruction each, near memory hands out 1.3 bytes in the time of one multiply-add of a core, its latency is a
+ * are one instruction each, three quarters of what near memory takes by its rate are not hidden, its latency is a
  * twentieth of a load's. */
 static const plan_costs switching = {.product = 1.1,
                                      .group_read = 1.0,
@@ -210,7 +210,7 @@ static double waited_for(const smg_target *t, const plan_costs *cost, const plan
 /* Seconds of the cores alone. */
 static double cores_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
     double cores = (double)t->cores, of_core = ceil(c->workgroups / cores), together = plan_lesser(of_core, residents);
-    double near = c->near * cost->near / core_rate(t);
+    double near = c->near * cost->near / (t->near_bytes * core_rate(t));
     double slots = c->slots / (core_rate(t) * busy(t, c->lanes * together));
     double work = norm(slots, near, near_overlap(t, cost, c, residents));
     work *= 1.0 + cost->idle * plan_width(t) / (c->lanes * together);

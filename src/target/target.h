@@ -97,6 +97,7 @@ typedef struct smg_fragment {
     X(double, bandwidth, 2e10, "B/s", "global memory, large working set")                                              \
     X(double, cache_bandwidth, 4e10, "B/s", "last-level cache, small working set")                                     \
     X(double, fma_rate, 1e11, "flop/s", "32-bit fused multiply-adds, counted as two")                                  \
+    X(double, near_bytes, 1, "B", "shared memory that a core reads in the time of one lane's multiply-add")            \
     X(double, pair_rate, 1, "", "multiply-adds of f16 in pairs, for one of 32 bits")                                   \
     X(double, dispatch_cost, 5e-6, "s", "one dispatch with a barrier behind it")                                       \
     X(double, barrier_cost, 2e-7, "s", "one workgroup barrier")                                                        \

@@ -1,5 +1,6 @@
 /* Measured facts: multiply-add rate, bandwidth against the working set (which shows the last-level cache), cost of a
- * dispatch and of a workgroup barrier, lanes, registers and shared memory that a core holds at a time. What can be
+ * dispatch and of a workgroup barrier, lanes, registers and shared memory that a core holds at a time; where no table
+ * tells, the rate of shared memory and the latency of a load. What can be
  * asked is asked: the cores of a CPU and its cache; cores of another device that nobody tells are how many times faster
  * the whole device is than one workgroup. Rates are rounded to steps beside the table's value, so that a machine gives
  * the same answer each time; where even the best runs disagree somebody else is using the device, and the table's value
@@ -11,7 +12,7 @@
 
 enum { SET_COUNT = 15 }; /* 4 MiB .. 512 MiB in half octaves */
 
-static const smg_vk_kept calibration = {"calibration", "# smg calibration 4 "};
+static const smg_vk_kept calibration = {"calibration", "# smg calibration 5 "};
 
 typedef struct measured {
     double value; /* 0: not measured */
@@ -20,6 +21,7 @@ typedef struct measured {
 
 typedef struct measurements {
     measured fma_rate, one_group_rate, bandwidth, cache_bandwidth, dispatch_cost, barrier_cost;
+    measured near_bytes, load_latency;
     int64_t cores, cache_bytes; /* 0: told by somebody, or none seen */
     int64_t core_lanes, shared_core;
     int64_t registers_lane, registers_core; /* 0: known, or not found out */
@@ -157,6 +159,23 @@ static smg_status measure_registers(smg_vk_bench *bench, measurements *m) {
     return SMG_OK;
 }
 
+#define FAR_BYTES (INT64_C(64) << 20) /* at least: mostly not in a cache */
+
+/* Where the table of the chip or its maker says nothing. */
+static smg_status measure_loads(smg_vk_bench *bench, measurements *m) {
+    const smg_target *target = &bench->dev->target;
+    if (target->near_bytes_from == SMG_FACT_ASSUMED && m->fma_rate.value > 0) {
+        SMG_TRY(smg_vk_bench_near(bench, &m->near_bytes.value));
+        m->near_bytes.value /= m->fma_rate.value / 2;
+        m->near_bytes.settled = bench->settled && m->fma_rate.settled;
+    }
+    if (target->load_latency_from != SMG_FACT_ASSUMED) return SMG_OK;
+    int64_t cache = m->cache_bytes > 0 ? m->cache_bytes : target->cache_bytes;
+    SMG_TRY(smg_vk_bench_latency(bench, 4 * cache < FAR_BYTES ? FAR_BYTES : 4 * cache, &m->load_latency.value));
+    m->load_latency.settled = bench->settled;
+    return SMG_OK;
+}
+
 static smg_status measure_all(smg_vk_bench *bench, measurements *m) {
     bool cpu = bench->dev->target.type == SMG_DEVICE_CPU;
     SMG_TRY(cpu ? measure_cpu(bench, m) : measure_gpu(bench, m));
@@ -169,7 +188,7 @@ static smg_status measure_all(smg_vk_bench *bench, measurements *m) {
     m->dispatch_cost.settled = bench->settled;
     SMG_TRY(smg_vk_bench_barrier(bench, &m->barrier_cost.value));
     m->barrier_cost.settled = bench->settled;
-    return SMG_OK;
+    return measure_loads(bench, m);
 }
 
 static smg_status measure(smg_vk_device *dev, measurements *m) {
@@ -235,6 +254,8 @@ static bool apply(smg_vk_device *dev, const measurements *m) {
     all = take_rate(dev, "cache_bandwidth", m->cache_bandwidth, &t->cache_bandwidth, &t->cache_bandwidth_from) && all;
     all = take_rate(dev, "dispatch_cost", m->dispatch_cost, &t->dispatch_cost, &t->dispatch_cost_from) && all;
     all = take_rate(dev, "barrier_cost", m->barrier_cost, &t->barrier_cost, &t->barrier_cost_from) && all;
+    all = take_rate(dev, "near_bytes", m->near_bytes, &t->near_bytes, &t->near_bytes_from) && all;
+    all = take_rate(dev, "load_latency", m->load_latency, &t->load_latency, &t->load_latency_from) && all;
     if (t->cache_bandwidth < t->bandwidth) t->cache_bandwidth = t->bandwidth;
     smg_target_settle(t);
     return all;

@@ -173,6 +173,12 @@ static smg_status time_growing(smg_vk_bench *bench, work *w, uint32_t *steps, do
     return time_work(bench, w, bench->tries, out_seconds);
 }
 
+/* The same of a kernel that has not run: drivers have work of their own with the first run. */
+static smg_status time_new(smg_vk_bench *bench, work *w, uint32_t *steps, double *out_seconds) {
+    SMG_TRY(time_work(bench, w, 1, out_seconds));
+    return time_growing(bench, w, steps, out_seconds);
+}
+
 /* ---- experiments ----------------------------------------------------------------------------- */
 
 static work fma_work(smg_vk_bench *bench, int64_t groups, uint32_t steps) {
@@ -290,6 +296,49 @@ smg_status smg_vk_bench_barrier(smg_vk_bench *bench, double *out_seconds) {
     SMG_TRY(time_growing(bench, &w, &w.push.a, &seconds));
     *out_seconds = seconds / (double)w.push.a;
     return SMG_OK;
+}
+
+#define NEAR_STEP 64   /* bytes that a lane reads in each step */
+#define NEAR_GROUPS 16 /* for each core: several are there at a time */
+
+smg_status smg_vk_bench_near(smg_vk_bench *bench, double *out_rate) {
+    smg_vk_pipeline *pipeline = NULL;
+    SMG_TRY(make_pipeline(bench, "calibrate near", smg_calibrate_near, sizeof smg_calibrate_near, bench->read_size, 1,
+                          &pipeline));
+    work w = {
+        .pipeline = pipeline,
+        .bindings = {{bench->result, 0, 0}},
+        .binding_count = 1,
+        .push = {64, 0, 0},
+        .groups = at_most(bench->cores * NEAR_GROUPS, bench->dev->target.max_grid_x),
+        .dispatches = 1,
+    };
+    double seconds = 1;
+    smg_status status = time_new(bench, &w, &w.push.a, &seconds);
+    *out_rate = (double)w.push.a * NEAR_STEP * (double)(w.groups * bench->read_size) / seconds;
+    smg_vk_pipeline_destroy(pipeline);
+    return status;
+}
+
+smg_status smg_vk_bench_latency(smg_vk_bench *bench, int64_t bytes, double *out_seconds) {
+    smg_vk_pipeline *pipeline = NULL;
+    SMG_TRY(make_pipeline(bench, "calibrate latency", smg_calibrate_latency, sizeof smg_calibrate_latency, 1, 2,
+                          &pipeline));
+    int64_t count = 1;
+    while (32 * count <= at_most(bytes, bench->data_bytes)) count *= 2;
+    work w = {
+        .pipeline = pipeline,
+        .bindings = {{bench->data, 0, 0}, {bench->result, 0, 0}},
+        .binding_count = 2,
+        .push = {64, (uint32_t)(count - 1), 0},
+        .groups = 1,
+        .dispatches = 1,
+    };
+    double seconds = 1;
+    smg_status status = time_new(bench, &w, &w.push.a, &seconds);
+    *out_seconds = seconds / (double)w.push.a;
+    smg_vk_pipeline_destroy(pipeline);
+    return status;
 }
 
 smg_status smg_vk_bench_matrix(smg_vk_device *dev, smg_vk_pipeline *pipeline, smg_vk_buffer *const buffers[3],

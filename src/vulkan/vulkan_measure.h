@@ -30,6 +30,10 @@ smg_status smg_vk_bench_fma(smg_vk_bench *bench, int64_t groups, double *out_rat
 smg_status smg_vk_bench_read(smg_vk_bench *bench, int64_t bytes, int64_t *out_bytes, double *out_rate);
 /* Bytes a second of a stretch of about so many bytes that was not read lately, over and over another one. */
 smg_status smg_vk_bench_stream(smg_vk_bench *bench, int64_t bytes, double *out_rate);
+/* Bytes a second of shared memory, all cores together. */
+smg_status smg_vk_bench_near(smg_vk_bench *bench, double *out_rate);
+/* Seconds of a load that somebody waits for, from anywhere in about so many bytes. */
+smg_status smg_vk_bench_latency(smg_vk_bench *bench, int64_t bytes, double *out_seconds);
 smg_status smg_vk_bench_dispatch(smg_vk_bench *bench, double *out_seconds);
 smg_status smg_vk_bench_barrier(smg_vk_bench *bench, double *out_seconds);
 /* The most workgroups of `lanes` invocations that ran at the same time, each with so much shared memory. */

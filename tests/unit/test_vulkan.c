@@ -500,6 +500,26 @@ static void test_resident(void **state) {
     close_device(&f);
 }
 
+/* What a device does that no table knows: any that runs here reads shared memory faster than a disk, and waits for a load
+ * less than a millisecond. */
+static void test_loads(void **state) {
+    (void)state;
+    fixture f;
+    smg_vk_bench bench;
+    double near = 0, latency = 0, again = 0;
+    open_device(&f);
+    must(&f, smg_vk_bench_create(f.dev, &bench));
+    must(&f, smg_vk_bench_fill(&bench));
+    must(&f, smg_vk_bench_near(&bench, &near));
+    must(&f, smg_vk_bench_latency(&bench, 1 << 20, &latency));
+    must(&f, smg_vk_bench_latency(&bench, 1 << 14, &again));
+    print_message("  shared memory %.3g B/s, a load %.3g s, of few bytes %.3g s\n", near, latency, again);
+    assert_true(near > 1e9 && near < 1e16);
+    assert_true(latency > 1e-10 && latency < 1e-3 && again > 1e-10 && again < 1e-3);
+    smg_vk_bench_destroy(&bench);
+    close_device(&f);
+}
+
 /* Measured once, then read from the cache folder; a damaged file is measured again. */
 static void test_calibration(void **state) {
     (void)state;
@@ -662,6 +682,7 @@ int main(void) {
         cmocka_unit_test(test_transfers),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_loads),
         cmocka_unit_test(test_calibration),
         cmocka_unit_test(test_resident),
         cmocka_unit_test(test_missing_barrier),
