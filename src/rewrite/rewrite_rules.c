@@ -228,11 +228,27 @@ static bool view_without_effect(rewriter *r, smg_node *node, smg_node_id *out_sa
     return is_operand(r, node, 0, out_same);
 }
 
+/* A product that is read in another order of axes alone is made in that order: axes that its reader sums over together
+ * then lie side by side. The last axis stays: it is the one that lanes store in runs. */
+static bool transposed_product(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    (void)out_same;
+    if (smg_op_view(node->op) != SMG_VIEW_TRANSPOSE || node->rank == 0) return false;
+    if (node->perm[node->rank - 1] != node->rank - 1) return false;
+    const smg_node *product = smg_rewriter_operand(r, node, 0);
+    if (smg_node_class(product) != SMG_CLASS_CONTRACT || smg_rewriter_uses(r, node->operand[0]) != 1) return false;
+    smg_node turned = *product;
+    for (int i = 0; i < node->rank; i++) turned.label[2][i] = product->label[2][node->perm[i]];
+    memcpy(turned.dims, node->dims, sizeof turned.dims);
+    *node = turned;
+    return true;
+}
+
 const rewrite_rule smg_algebra_rules[] = {
     {"decided by its operands", decided_expression},
     {"cast to the same type", same_cast},
     {"undone", undone_map},
     {"view of a view", view_of_same_kind},
     {"view without effect", view_without_effect},
+    {"transposed product", transposed_product},
 };
 const int smg_algebra_rule_count = (int)SMG_COUNT_OF(smg_algebra_rules);

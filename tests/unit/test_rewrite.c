@@ -389,6 +389,29 @@ static void affine_chains_fold_into_the_weight(void **state) {
                     "output y = y\n");
 }
 
+#define HEADS "dim n\np = input f32[n, 2, 4, 4]\nv = input f32[n, 2, 4, 3]\n"
+
+/* Heads behind their rows, for the product over all of them. */
+static void a_product_takes_the_order_that_is_read(void **state) {
+    (void)state;
+    assert_rewrites(HEADS "o = contract(p, v) \"bhst,bhtd->bhsd\"\nt = transpose(o) perm=[0, 2, 1, 3]\n"
+                          "r = reshape(t) : f32[n, 4, 6]\noutput y = r\n",
+                    HEADS "o = contract(p, v) \"bhst,bhtd->bshd\" : f32[n, 4, 2, 3]\n"
+                          "r = reshape(o) : f32[n, 4, 6]\noutput y = r\n");
+}
+
+/* It is read in its own order as well; other elements would lie side by side. */
+static void a_product_keeps_its_order(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        HEADS "o = contract(p, v) \"bhst,bhtd->bhsd\" : f32[n, 2, 4, 3]\n"
+              "t = transpose(o) perm=[0, 2, 1, 3] : f32[n, 4, 2, 3]\noutput y = t\noutput o = o\n",
+        HEADS "o = contract(p, v) \"bhst,bhtd->bhsd\" : f32[n, 2, 4, 3]\n"
+              "t = transpose(o) perm=[0, 1, 3, 2] : f32[n, 2, 3, 4]\noutput y = t\n",
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) assert_rewrites(texts[i], texts[i]);
+}
+
 /* As a convolution gives it: the product's rows are split, channels moved in front. */
 static void a_scale_finds_its_axis_through_views(void **state) {
     (void)state;
@@ -454,6 +477,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(integer_products_are_sums, setup, teardown),
         cmocka_unit_test_setup_teardown(narrow_constants_stay_narrow, setup, teardown),
         cmocka_unit_test_setup_teardown(affine_chains_fold_into_the_weight, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_product_takes_the_order_that_is_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_product_keeps_its_order, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scale_finds_its_axis_through_views, setup, teardown),
         cmocka_unit_test_setup_teardown(affine_chains_that_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(random_graphs_keep_their_value, setup, teardown),
