@@ -143,31 +143,14 @@ static smg_size of_atom(smg_sizes *s, int32_t atom) {
     return smg_size_put(s, 1, 1, &atom) ? smg_size_intern(s) : SMG_SIZE_NONE;
 }
 
-/* b divides a where remainders of multiples of b stand for what they are the remainders of. */
-static bool leaves_no_rest(smg_sizes *s, smg_size a, smg_size b) {
-    size_node x = s->nodes.items[a];
-    smg_size sum = a, quotient;
-    for (int i = 0; i < x.count && sum >= 0; i++) {
-        const size_atom *atom = x.terms[i].degree == 1 ? &s->atoms.items[x.terms[i].atom[0]] : NULL;
-        if (!atom || atom->is_symbol || atom->op != SMG_SIZE_MOD || !smg_size_divide_exact(s, atom->b, b, &quotient))
-            continue;
-        smg_size whole = atom->a, remainder = of_atom(s, x.terms[i].atom[0]);
-        smg_size times = smg_size_const(s, x.terms[i].coefficient);
-        sum = smg_size_add(s, sum, smg_size_mul(s, times, smg_size_sub(s, whole, remainder)));
-    }
-    return sum != a && sum >= 0 && smg_size_divide_exact(s, sum, b, &quotient);
-}
-
 static smg_size of_operation(smg_sizes *s, smg_size_op op, smg_size a, smg_size b) {
     for (int i = 0; i < s->atoms.count; i++) {
         const size_atom *atom = &s->atoms.items[i];
         if (!atom->is_symbol && atom->op == op && atom->a == a && atom->b == b) return of_atom(s, i);
     }
-    bool exact = op == SMG_SIZE_DIV && smg_size_is_const(s, b, NULL) && leaves_no_rest(s, a, b);
     size_atom *atom = SMG_ARRAY_PUSH(s->arena, &s->atoms);
     if (!atom) return SMG_SIZE_NONE;
-    *atom = (size_atom){.op = op, .a = a, .b = b, .exact = exact};
-    s->exact = s->exact || exact;
+    *atom = (size_atom){.op = op, .a = a, .b = b};
     return of_atom(s, s->atoms.count - 1);
 }
 
@@ -243,40 +226,15 @@ static bool put_product(smg_sizes *s, const size_term *a, const size_term *b) {
     return smg_size_put(s, c, degree, atoms);
 }
 
-/* x * n of a quotient x / n that leaves no rest is x again. */
-static smg_size undivided(smg_sizes *s, smg_size product) {
-    int64_t number = 0;
-    size_node x = s->nodes.items[product];
-    for (int i = 0; i < x.count; i++) {
-        for (int k = 0; k < x.terms[i].degree; k++) {
-            size_term rest = x.terms[i];
-            size_atom atom = s->atoms.items[rest.atom[k]];
-            if (!atom.exact || !smg_size_is_const(s, atom.b, &number) || rest.coefficient % number != 0) continue;
-            memmove(rest.atom + k, rest.atom + k + 1, (size_t)(rest.degree - k - 1) * sizeof *rest.atom);
-            rest.degree--;
-            smg_size_begin(s);
-            if (!put_all(s, product, 1) || !smg_size_put(s, -rest.coefficient, x.terms[i].degree, x.terms[i].atom))
-                return SMG_SIZE_NONE;
-            smg_size others = smg_size_intern(s);
-            smg_size_begin(s);
-            if (!smg_size_put(s, rest.coefficient / number, rest.degree, rest.atom)) return SMG_SIZE_NONE;
-            smg_size sum = smg_size_add(s, others, smg_size_mul(s, smg_size_intern(s), atom.a));
-            return sum >= 0 ? undivided(s, sum) : sum;
-        }
-    }
-    return product;
-}
-
 smg_size smg_size_mul(smg_sizes *s, smg_size a, smg_size b) {
     if (!valid(s, a) || !valid(s, b)) return SMG_SIZE_NONE;
-    if (!s->exact && smg_size_is_one(s, a)) return b; /* as strides begin */
+    if (smg_size_is_one(s, a)) return b; /* as strides begin */
     size_node x = s->nodes.items[a], y = s->nodes.items[b];
     smg_size_begin(s);
     for (int i = 0; i < x.count; i++)
         for (int k = 0; k < y.count; k++)
             if (!put_product(s, &x.terms[i], &y.terms[k])) return SMG_SIZE_NONE;
-    smg_size product = smg_size_intern(s);
-    return s->exact && product >= 0 ? undivided(s, product) : product;
+    return smg_size_intern(s);
 }
 
 /* ---- division ------------------------------------------------------------------------------- */
@@ -373,7 +331,9 @@ smg_size smg_size_mod(smg_sizes *s, smg_size a, smg_size b) {
     if (!split(s, a, b, &quotient, &rest)) return SMG_SIZE_NONE;
     int64_t floor_of_rest;
     if (decided(s, rest, b, &floor_of_rest)) return floor_of_rest == 0 ? rest : smg_size_add(s, rest, b);
-    return of_operation(s, SMG_SIZE_MOD, rest, b);
+    if (!smg_size_is_const(s, b, NULL)) return of_operation(s, SMG_SIZE_MOD, rest, b);
+    /* One form for what is rounded up or down by a remainder or by a quotient: sums of these divide evenly. */
+    return smg_size_sub(s, rest, smg_size_mul(s, b, smg_size_div(s, rest, b)));
 }
 
 /* Leading terms first, as with pencil and paper; the order of monomials makes it end. */

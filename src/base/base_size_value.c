@@ -109,16 +109,87 @@ static interval bounds_of_atom(const smg_sizes *s, int32_t id, ends e) {
     return all;
 }
 
-static interval bounds_of(const smg_sizes *s, smg_size a, ends e) {
-    const size_node *node = &s->nodes.items[a];
+static interval plus(interval a, interval b) {
+    return (interval){sat_add(a.low, b.low), sat_add(a.high, b.high)};
+}
+
+static interval bounds_of_terms(const smg_sizes *s, const size_term *terms, int count, ends e) {
     interval sum = {0, 0};
-    for (int i = 0; i < node->count; i++) {
-        const size_term *term = &node->terms[i];
-        interval product = {term->coefficient, term->coefficient};
-        for (int k = 0; k < term->degree; k++) product = times(product, bounds_of_atom(s, term->atom[k], e));
-        sum = (interval){sat_add(sum.low, product.low), sat_add(sum.high, product.high)};
+    for (int i = 0; i < count; i++) {
+        interval product = {terms[i].coefficient, terms[i].coefficient};
+        for (int k = 0; k < terms[i].degree; k++) product = times(product, bounds_of_atom(s, terms[i].atom[k], e));
+        sum = plus(sum, product);
     }
     return sum;
+}
+
+/* ---- quotients beside what they are quotients of ---- */
+
+#define MOST_SUM 24 /* terms */
+
+/* A size times `scale`: terms, and what lies in an interval. */
+typedef struct scaled_sum {
+    size_term term[MOST_SUM];
+    int count;
+    int64_t scale;
+    interval rest;
+} scaled_sum;
+
+static bool add_term(scaled_sum *sum, const size_term *term, int64_t factor) {
+    int64_t c;
+    if (!smg_size_checked_mul(term->coefficient, factor, &c)) return false;
+    for (int i = 0; i < sum->count; i++) {
+        size_term *own = &sum->term[i];
+        if (own->degree != term->degree || memcmp(own->atom, term->atom, (size_t)term->degree * sizeof *own->atom) != 0)
+            continue;
+        return smg_size_checked_add(own->coefficient, c, &own->coefficient);
+    }
+    if (sum->count == MOST_SUM) return false;
+    sum->term[sum->count] = *term;
+    sum->term[sum->count++].coefficient = c;
+    return true;
+}
+
+/* The divisor of a term that is a number times a quotient by a number; 0: it is none. */
+static int64_t divisor_of(const smg_sizes *s, const size_term *term) {
+    int64_t by = 0;
+    const size_atom *atom = term->degree == 1 ? &s->atoms.items[term->atom[0]] : NULL;
+    bool quotient = atom != NULL && !atom->is_symbol && atom->op == SMG_SIZE_DIV && term->coefficient != 0;
+    return quotient && smg_size_is_const(s, atom->b, &by) && by > 0 ? by : 0;
+}
+
+/* n * floor(x / n) is x less something in [0, n - 1]: what else hangs on x then meets it. */
+static bool spread_quotient(const smg_sizes *s, scaled_sum *sum, int at, int64_t by) {
+    size_term quotient = sum->term[at];
+    const size_node *whole = &s->nodes.items[s->atoms.items[quotient.atom[0]].a];
+    sum->term[at].coefficient = 0;
+    bool fits = smg_size_checked_mul(sum->scale, by, &sum->scale);
+    for (int i = 0; i < sum->count && fits; i++)
+        fits = smg_size_checked_mul(sum->term[i].coefficient, by, &sum->term[i].coefficient);
+    for (int i = 0; i < whole->count && fits; i++) fits = add_term(sum, &whole->terms[i], quotient.coefficient);
+    interval less = times((interval){-quotient.coefficient, -quotient.coefficient}, (interval){0, by - 1});
+    sum->rest = plus(times(sum->rest, (interval){by, by}), less);
+    return fits;
+}
+
+static interval bounds_of(const smg_sizes *s, smg_size a, ends e) {
+    const size_node *node = &s->nodes.items[a];
+    interval plain = bounds_of_terms(s, node->terms, node->count, e);
+    scaled_sum sum = {.count = node->count, .scale = 1};
+    if (node->count < 2 || node->count > MOST_SUM) return plain;
+    bool any = false;
+    for (int i = 0; i < node->count && !any; i++) any = divisor_of(s, &node->terms[i]) > 0;
+    if (!any) return plain;
+    memcpy(sum.term, node->terms, (size_t)node->count * sizeof *sum.term);
+    for (int i = 0; i < sum.count; i++) {
+        int64_t by = divisor_of(s, &sum.term[i]);
+        if (by > 0 && !spread_quotient(s, &sum, i, by)) return plain;
+    }
+    interval spread = plus(bounds_of_terms(s, sum.term, sum.count, e), sum.rest);
+    int64_t low = -smg_size_floor_div(-spread.low, sum.scale), high = smg_size_floor_div(spread.high, sum.scale);
+    if (spread.low > -INT64_MAX && low > plain.low) plain.low = low;
+    if (spread.high < INT64_MAX && high < plain.high) plain.high = high;
+    return plain;
 }
 
 void smg_size_bounds(const smg_sizes *s, smg_size a, int64_t *out_low, int64_t *out_high) {

@@ -20,7 +20,6 @@ typedef struct size_atom {
     int symbol;
     smg_size_op op;
     smg_size a, b;
-    bool exact; /* a division by a number that leaves no rest, though no term says so: (s + mod(4*s, 5)) / 5 */
 } size_atom;
 
 typedef struct size_symbol {
@@ -52,7 +51,6 @@ struct smg_sizes {
     int32_t *table;               /* open addressing, id + 1 */
     int table_size;
     smg_size small[SMALL_CONSTANTS]; /* by value: of the constant; 0, which is that of 0: not made yet */
-    bool exact;                      /* some atom is */
     bool quiet;                      /* a query is running: failures are answers, not errors */
 };
 

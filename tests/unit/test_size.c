@@ -62,6 +62,28 @@ static void what_leaves_no_rest_is_whole(void **state) {
     assert_int_not_equal(smg_size_mul(f->s, not_whole, five), parse(f, "s + mod(3*s, 5)"));
 }
 
+/* Down and up to a multiple, by quotients and by remainders: one form each, and on the right side of s. */
+static void multiples_meet_what_they_are_of(void **state) {
+    fixture *f = *state;
+    smg_size s = parse(f, "s"), down = parse(f, "2*floor(s/2)"), up = parse(f, "2*floor((s+1)/2)"), quotient;
+    int64_t low, high;
+    assert_int_equal(smg_size_min(f->s, down, s), down);
+    assert_int_equal(smg_size_max(f->s, down, s), s);
+    assert_int_equal(smg_size_min(f->s, up, s), s);
+    assert_int_equal(parse(f, "s - mod(s,2)"), down);
+    assert_true(smg_size_divide_exact(f->s, parse(f, "s + 8 - mod(s,8)"), parse(f, "8"), &quotient));
+    assert_int_equal(quotient, parse(f, "floor(s/8)+1"));
+    assert_true(smg_size_divide_exact(f->s, parse(f, "s + mod(8-mod(s,8),8)"), parse(f, "8"), &quotient));
+    assert_true(smg_size_divide_exact(f->s, parse(f, "s + mod(7*s,8)"), parse(f, "8"), &quotient));
+    assert_false(smg_size_divide_exact(f->s, parse(f, "s + mod(6*s,8)"), parse(f, "8"), &quotient));
+    smg_size_bounds(f->s, parse(f, "mod(s,5)"), &low, &high);
+    assert_true(low == 0 && high == 4);
+    smg_size_bounds(f->s, parse(f, "s - 3*floor(s/3) - 4*floor((s+2)/4) + s"), &low, &high);
+    assert_true(low >= -2 && high <= 3);
+    smg_size_bounds(f->s, parse(f, "t - 2*floor(s/2)"), &low, &high);
+    assert_true(low < -1000 && high > 1000);
+}
+
 static void equal_polynomials_share_an_id(void **state) {
     fixture *f = *state;
     assert_int_equal(parse(f, "b*s"), parse(f, "s*b"));
@@ -130,7 +152,8 @@ static void text_round_trips(void **state) {
     assert_prints(f, parse(f, "s / 2"), "floor(s/2)");
     assert_prints(f, parse(f, "floor((s+1)/2)*b"), "b*floor((s+1)/2)");
     assert_prints(f, parse(f, "s/(b+1)-3"), "floor(s/(b+1))-3");
-    assert_prints(f, parse(f, "mod(s,4)+min(s,t*b)"), "mod(s,4)+min(s,b*t)");
+    assert_prints(f, parse(f, "mod(s,4)+min(s,t*b)"), "s-4*floor(s/4)+min(s,b*t)");
+    assert_prints(f, parse(f, "mod(s,b)+min(s,t*b)"), "mod(s,b)+min(s,b*t)");
     assert_prints(f, parse(f, "0"), "0");
     assert_prints(f, parse(f, "-s-1"), "-s-1");
 }
@@ -396,6 +419,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(bytes_round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(a_size_of_too_many_parts_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_text_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(multiples_meet_what_they_are_of, setup, teardown),
         cmocka_unit_test_setup_teardown(what_leaves_no_rest_is_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(bounds_and_symbols, setup, teardown),
         cmocka_unit_test_setup_teardown(random_expressions_have_the_right_value, setup, teardown),
