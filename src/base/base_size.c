@@ -307,6 +307,20 @@ static smg_size nested_division(smg_sizes *s, smg_size a, smg_size b) {
     return SMG_SIZE_NONE;
 }
 
+/* floor((c*x + k) / n) with more than half of n as c is x - floor(((n - c)*x - k + n - 1) / n): what is rounded up to a
+ * multiple has one form, however a file says it. NONE when the leading term is no such. */
+static smg_size turned_division(smg_sizes *s, smg_size a, smg_size b) {
+    int64_t number;
+    if (!smg_size_is_const(s, b, &number) || s->nodes.items[a].count == 0) return SMG_SIZE_NONE;
+    size_term lead = s->nodes.items[a].terms[0];
+    if (lead.degree == 0 || lead.coefficient <= number / 2 || lead.coefficient >= number) return SMG_SIZE_NONE;
+    smg_size_begin(s);
+    if (!smg_size_put(s, 1, lead.degree, lead.atom)) return SMG_SIZE_NONE;
+    smg_size whole = smg_size_intern(s), most = smg_size_sub(s, b, smg_size_const(s, 1));
+    smg_size other = smg_size_sub(s, smg_size_add(s, smg_size_mul(s, b, whole), most), a);
+    return smg_size_sub(s, whole, smg_size_div(s, other, b));
+}
+
 smg_size smg_size_div(smg_sizes *s, smg_size a, smg_size b) {
     smg_size quotient, rest;
     if (!valid(s, a) || !valid(s, b) || !nonzero_divisor(s, b)) return SMG_SIZE_NONE;
@@ -315,6 +329,7 @@ smg_size smg_size_div(smg_sizes *s, smg_size a, smg_size b) {
     int64_t floor_of_rest;
     if (decided(s, rest, b, &floor_of_rest)) return smg_size_add(s, quotient, smg_size_const(s, floor_of_rest));
     smg_size once = nested_division(s, rest, b);
+    if (once < 0) once = turned_division(s, rest, b);
     if (once < 0) once = of_operation(s, SMG_SIZE_DIV, rest, b);
     return smg_size_add(s, quotient, once);
 }

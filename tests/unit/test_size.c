@@ -71,6 +71,8 @@ static void multiples_meet_what_they_are_of(void **state) {
     assert_int_equal(smg_size_max(f->s, down, s), s);
     assert_int_equal(smg_size_min(f->s, up, s), s);
     assert_int_equal(parse(f, "s - mod(s,2)"), down);
+    assert_int_equal(parse(f, "s + mod(4-mod(s,4),4)"), parse(f, "4*floor((s+3)/4)"));
+    assert_int_equal(parse(f, "floor((3*s+1)/4)"), parse(f, "s-floor((s+2)/4)"));
     assert_true(smg_size_divide_exact(f->s, parse(f, "s + 8 - mod(s,8)"), parse(f, "8"), &quotient));
     assert_int_equal(quotient, parse(f, "floor(s/8)+1"));
     assert_true(smg_size_divide_exact(f->s, parse(f, "s + mod(8-mod(s,8),8)"), parse(f, "8"), &quotient));
