@@ -82,7 +82,8 @@ SMG_API smg_value smg_graph_take_at(smg_graph *g, smg_value table, int count, co
 /* Running sum along `axis`, of all elements before too (exclusive: of those before only), or from the end.
  * A sum under a predicate: quadratic in the extent. */
 SMG_API smg_value smg_graph_cumsum(smg_graph *g, smg_value a, int axis, bool exclusive, bool reverse);
-/* Index (i32) of the extreme along `axis`; op: reduce_max reduce_min. Of equal ones the first, or the last. */
+/* Index (i32) of the extreme along `axis`; op: reduce_max reduce_min. Of equal ones the first, or the last;
+ * of NaN any that the axis has. */
 SMG_API smg_value smg_graph_argreduce(smg_graph *g, const char *op, smg_value a, int axis, bool keep, bool last);
 SMG_API smg_status smg_graph_output(smg_graph *g, const char *name, smg_value value);
 /* Makes an input a state: what the output is in one run the input is in the next, and zeros in the first. Both are

@@ -236,6 +236,8 @@ smg_value smg_graph_argreduce(smg_graph *g, const char *op, smg_value a, int axi
     smg_size extent = source->dims[axis];
     smg_value index = index_along(g, source->rank, axis, extent);
     smg_value best = pair(g, "eq", a, smg_graph_reduce(g, op, a, axis, true));
-    smg_value other = last ? smg_graph_number(g, "i32", -1.0) : size_value(g, SMG_TYPE_I32, extent);
+    /* Nothing equals a NaN: what it is the best of has an index all the same. */
+    smg_value other = last ? smg_graph_number(g, "i32", 0.0)
+                           : size_value(g, SMG_TYPE_I32, smg_size_sub(g->sizes, extent, smg_size_const(g->sizes, 1)));
     return smg_graph_reduce(g, last ? "reduce_max" : "reduce_min", choose(g, best, index, other), axis, keep);
 }

@@ -189,6 +189,13 @@ static void extremes(void **state) {
     begin(f);
     smg_value twice = smg_graph_map(f->g, "min", 2, (smg_value[]){f->x, f->x});
     check(f, smg_graph_argreduce(f->g, "reduce_min", twice, -1, true, true), "4x1", lowest_last);
+    for (int last = 0; last < 2; last++) { /* an index of the axis, though no element equals the extreme */
+        begin(f);
+        for (int i = 0; i < ROWS * COLS; i++) f->data[i] = NAN;
+        assert_int_equal(run(f, smg_graph_argreduce(f->g, "reduce_max", f->x, 1, false, last == 1)), SMG_OK);
+        for (int i = 0; i < ROWS; i++) assert_true(f->out.data[i] >= 0 && f->out.data[i] < COLS);
+        smg_graph_destroy(f->g);
+    }
 }
 
 static void misuse_is_a_sentence(void **state) {
