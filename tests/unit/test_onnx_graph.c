@@ -603,6 +603,37 @@ static void parts_of_a_size_make_it_a_multiple(void **state) {
     expect_dims(f, 0, "b s 4");
 }
 
+/* What is left of a length is cut off by a quotient or a remainder, or padded: then every length will do. */
+static void lengths_that_are_cut_or_padded_stay_free(void **state) {
+    fixture *f = *state;
+    static const int64_t two[] = {2}, zero[] = {0}, eight[] = {8}, parts[] = {-1, 8}, pairs[] = {-1, 2};
+    for (int use = 0; use < 3; use++) {
+        onnx_begin(&f->p, 18);
+        onnx_value(&f->p, 11, "x", ONNX_F32, "s");
+        onnx_value(&f->p, 12, "y", ONNX_F32, "? ?");
+        onnx_tensor_i64(&f->p, 5, "zero", "1", zero, 1);
+        onnx_tensor_i64(&f->p, 5, "by", "1", use == 2 ? eight : two, 1);
+        onnx_tensor_i64(&f->p, 5, "shape", "2", use == 2 ? parts : pairs, 2);
+        onnx_plain(&f->p, "Shape", "n1", "x", "s");
+        onnx_plain(&f->p, use == 0 ? "Div" : "Mod", "n2", "s by", "of");
+        if (use == 0) onnx_plain(&f->p, "Mul", "n3", "of by", "end");
+        if (use == 1) onnx_plain(&f->p, "Sub", "n3", "s of", "end");
+        if (use < 2) onnx_plain(&f->p, "Slice", "n4", "x zero end", "all");
+        if (use == 2) {
+            onnx_plain(&f->p, "Sub", "n3", "by of", "more");
+            onnx_node(&f->p, "Concat", "n5", "zero more", "pads");
+            onnx_attr_int(&f->p, "axis", 0);
+            pb_end(&f->p);
+            onnx_plain(&f->p, "Pad", "n4", "x pads", "all");
+        }
+        onnx_plain(&f->p, "Reshape", "n6", "all shape", "y");
+        onnx_end(&f->p);
+        expect_graph(f);
+        expect_dims(f, 0, use == 2 ? "floor(s/8)+1 8" : "floor(s/2) 2");
+        onnx_made_clear(f);
+    }
+}
+
 /* The last s of t elements are s: not 1 of each, as many of both. */
 static void symbols_are_the_same_before_they_are_one(void **state) {
     fixture *f = *state;
@@ -763,6 +794,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(equalities_that_a_file_implies_are_kept, onnx_made_set_up, onnx_made_tear_down),
         cmocka_unit_test_setup_teardown(broadcasts_say_what_symbols_are, onnx_made_set_up, onnx_made_tear_down),
         cmocka_unit_test_setup_teardown(parts_of_a_size_make_it_a_multiple, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(lengths_that_are_cut_or_padded_stay_free, onnx_made_set_up,
+                                        onnx_made_tear_down),
         cmocka_unit_test_setup_teardown(symbols_are_the_same_before_they_are_one, onnx_made_set_up,
                                         onnx_made_tear_down),
         cmocka_unit_test_setup_teardown(equalities_that_say_nothing_are_refused, onnx_made_set_up, onnx_made_tear_down),
