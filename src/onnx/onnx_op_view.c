@@ -269,6 +269,22 @@ static smg_size from_end(smg_onnx_build *b, smg_size given, smg_size extent, smg
     return most < 0 ? smg_size_add(b->sizes, given, extent) : given;
 }
 
+#define MOST_TIMES 2
+
+/* The end, or the extent where that is less. What is there has an element at least: where the end is at most the
+ * extent for that reason, as n is at most 2n - 1, it is the end. */
+static smg_size end_within(smg_onnx_build *b, smg_size end, smg_size extent) {
+    smg_size beyond = smg_size_sub(b->sizes, extent, end), left = SMG_SIZE_ZERO;
+    smg_size more = smg_size_sub(b->sizes, extent, smg_onnx_int(b, 1));
+    for (int times = 1; times <= MOST_TIMES; times++) {
+        int64_t low = -1;
+        left = smg_size_add(b->sizes, left, beyond);
+        smg_size_bounds(b->sizes, smg_size_sub(b->sizes, left, more), &low, NULL);
+        if (left >= 0 && more >= 0 && low >= 0) return end;
+    }
+    return smg_size_min(b->sizes, end, extent);
+}
+
 typedef struct slice_axis {
     int axis;
     smg_size start, end;
@@ -284,7 +300,7 @@ static smg_value slice_one(smg_onnx_build *b, smg_value x, slice_axis s, bool *o
     int64_t high = 1;
     if (s.step > 0) {
         from = smg_size_max(sizes, from_end(b, s.start, extent, zero, extent), zero);
-        to = smg_size_min(sizes, from_end(b, s.end, extent, zero, extent), extent);
+        to = end_within(b, from_end(b, s.end, extent, zero, extent), extent);
         length = smg_size_sub(sizes, to, from);
     } else {
         from = smg_size_min(sizes, from_end(b, s.start, extent, before, last), last);

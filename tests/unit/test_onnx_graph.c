@@ -634,6 +634,29 @@ static void lengths_that_are_cut_or_padded_stay_free(void **state) {
     }
 }
 
+/* The first n of 2n - 1, as scores by distance are shifted: n is at most that, being 1 at least. */
+static void what_has_elements_is_long_enough(void **state) {
+    fixture *f = *state;
+    static const int64_t zero[] = {0}, one[] = {1}, end[] = {INT64_MAX};
+    onnx_begin(&f->p, 18);
+    onnx_value(&f->p, 11, "x", ONNX_F32, "s");
+    onnx_value(&f->p, 12, "y", ONNX_F32, "?");
+    onnx_tensor_i64(&f->p, 5, "zero", "1", zero, 1);
+    onnx_tensor_i64(&f->p, 5, "one", "1", one, 1);
+    onnx_tensor_i64(&f->p, 5, "end", "1", end, 1);
+    onnx_plain(&f->p, "Slice", "n1", "x one end", "rows");
+    onnx_plain(&f->p, "Slice", "n2", "rows one end", "others");
+    onnx_node(&f->p, "Concat", "n3", "rows others", "both");
+    onnx_attr_int(&f->p, "axis", 0);
+    pb_end(&f->p);
+    onnx_plain(&f->p, "Shape", "n4", "rows", "count");
+    onnx_plain(&f->p, "Slice", "n5", "both zero count", "first");
+    onnx_plain(&f->p, "Add", "n6", "rows first", "y");
+    onnx_end(&f->p);
+    expect_graph(f);
+    expect_dims(f, 0, "s-1");
+}
+
 /* The last s of t elements are s: not 1 of each, as many of both. */
 static void symbols_are_the_same_before_they_are_one(void **state) {
     fixture *f = *state;
@@ -796,6 +819,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(parts_of_a_size_make_it_a_multiple, onnx_made_set_up, onnx_made_tear_down),
         cmocka_unit_test_setup_teardown(lengths_that_are_cut_or_padded_stay_free, onnx_made_set_up,
                                         onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(what_has_elements_is_long_enough, onnx_made_set_up, onnx_made_tear_down),
         cmocka_unit_test_setup_teardown(symbols_are_the_same_before_they_are_one, onnx_made_set_up,
                                         onnx_made_tear_down),
         cmocka_unit_test_setup_teardown(equalities_that_say_nothing_are_refused, onnx_made_set_up, onnx_made_tear_down),
