@@ -109,16 +109,12 @@ static interval bounds_of_atom(const smg_sizes *s, int32_t id, ends e) {
     return all;
 }
 
-static interval plus(interval a, interval b) {
-    return (interval){sat_add(a.low, b.low), sat_add(a.high, b.high)};
-}
-
 static interval bounds_of_terms(const smg_sizes *s, const size_term *terms, int count, ends e) {
     interval sum = {0, 0};
     for (int i = 0; i < count; i++) {
         interval product = {terms[i].coefficient, terms[i].coefficient};
         for (int k = 0; k < terms[i].degree; k++) product = times(product, bounds_of_atom(s, terms[i].atom[k], e));
-        sum = plus(sum, product);
+        sum = (interval){sat_add(sum.low, product.low), sat_add(sum.high, product.high)};
     }
     return sum;
 }
@@ -167,29 +163,40 @@ static bool spread_quotient(const smg_sizes *s, scaled_sum *sum, int at, int64_t
     for (int i = 0; i < sum->count && fits; i++)
         fits = smg_size_checked_mul(sum->term[i].coefficient, by, &sum->term[i].coefficient);
     for (int i = 0; i < whole->count && fits; i++) fits = add_term(sum, &whole->terms[i], quotient.coefficient);
-    interval less = times((interval){-quotient.coefficient, -quotient.coefficient}, (interval){0, by - 1});
-    sum->rest = plus(times(sum->rest, (interval){by, by}), less);
+    int64_t less = sat_mul(quotient.coefficient, 1 - by);
+    sum->rest.low = sat_add(sat_mul(sum->rest.low, by), less < 0 ? less : 0);
+    sum->rest.high = sat_add(sat_mul(sum->rest.high, by), less > 0 ? less : 0);
     return fits;
+}
+
+/* With every quotient by a number spread; false: there is none beside something else, or numbers are too large. */
+static bool spread(const smg_sizes *s, const size_node *node, scaled_sum *sum) {
+    bool any = false;
+    if (node->count < 2 || node->count > MOST_SUM) return false;
+    memcpy(sum->term, node->terms, (size_t)node->count * sizeof *sum->term);
+    sum->count = node->count;
+    for (int i = 0; i < sum->count; i++) {
+        int64_t by = divisor_of(s, &sum->term[i]);
+        any = any || by > 0;
+        if (by > 0 && !spread_quotient(s, sum, i, by)) return false;
+    }
+    return any;
 }
 
 static interval bounds_of(const smg_sizes *s, smg_size a, ends e) {
     const size_node *node = &s->nodes.items[a];
-    interval plain = bounds_of_terms(s, node->terms, node->count, e);
-    scaled_sum sum = {.count = node->count, .scale = 1};
-    if (node->count < 2 || node->count > MOST_SUM) return plain;
-    bool any = false;
-    for (int i = 0; i < node->count && !any; i++) any = divisor_of(s, &node->terms[i]) > 0;
-    if (!any) return plain;
-    memcpy(sum.term, node->terms, (size_t)node->count * sizeof *sum.term);
-    for (int i = 0; i < sum.count; i++) {
-        int64_t by = divisor_of(s, &sum.term[i]);
-        if (by > 0 && !spread_quotient(s, &sum, i, by)) return plain;
+    scaled_sum sum = {.scale = 1};
+    interval found = {-INT64_MAX, INT64_MAX};
+    for (int way = 0; way < 2; way++) { /* as it stands, and spread */
+        if (way == 1 && !spread(s, node, &sum)) break;
+        interval at = bounds_of_terms(s, way == 0 ? node->terms : sum.term, way == 0 ? node->count : sum.count, e);
+        int64_t low = sat_add(at.low, sum.rest.low), high = sat_add(at.high, sum.rest.high);
+        if (low > -INT64_MAX) low = -smg_size_floor_div(-low, sum.scale);
+        if (high < INT64_MAX) high = smg_size_floor_div(high, sum.scale);
+        if (low > found.low) found.low = low;
+        if (high < found.high) found.high = high;
     }
-    interval spread = plus(bounds_of_terms(s, sum.term, sum.count, e), sum.rest);
-    int64_t low = -smg_size_floor_div(-spread.low, sum.scale), high = smg_size_floor_div(spread.high, sum.scale);
-    if (spread.low > -INT64_MAX && low > plain.low) plain.low = low;
-    if (spread.high < INT64_MAX && high < plain.high) plain.high = high;
-    return plain;
+    return found;
 }
 
 void smg_size_bounds(const smg_sizes *s, smg_size a, int64_t *out_low, int64_t *out_high) {
