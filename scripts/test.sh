@@ -122,7 +122,7 @@ too_long='unit.every_schedule|unit.plan$|unit.plan_bound|_wide$|model.range|mode
 
 # Calls and allocations that fail one after the other: what matters is that nothing is lost, and the sanitizers see that.
 # Where these run, not without them as well.
-sanitized='^fault\.(device_calls|tune_lost|memory)$'
+sanitized='^fault\.(command|device_calls|embed|matrices|memory|tune_lost|tune_wrong|variants_memory)$'
 once=()
 [ "$quick" = yes ] || once=(-E "$sanitized")
 
