@@ -1,11 +1,10 @@
 /* Measured facts: multiply-add rate, bandwidth against the working set (which shows the last-level cache), cost of a
  * dispatch and of a workgroup barrier, lanes, registers and shared memory that a core holds at a time; where no table
- * tells, the rate of shared memory and the latency of a load. What can be
- * asked is asked: the cores of a CPU and its cache; cores of another device that nobody tells are how many times faster
- * the whole device is than one workgroup. Rates are rounded to steps beside the table's value, so that a machine gives
- * the same answer each time; where even the best runs disagree somebody else is using the device, and the table's value
- * stays. The result is kept in <cache>/calibration as a target text behind a line with its hash, so that a second run
- * reads it. */
+ * tells, the rate of shared memory and the latency of a load. What can be asked is asked: the cores of a CPU and its
+ * cache; cores of another device that nobody tells are how many times faster the whole device is than one workgroup.
+ * Rates are rounded to steps beside the table's value, so that a machine gives the same answer each time; where even
+ * the best runs disagree somebody else is using the device, and the table's value stays. The result is kept in
+ * <cache>/calibration as a target text behind a line with its hash, so that a second run reads it. */
 #include "vulkan/vulkan_measure.h"
 
 #include <math.h>
