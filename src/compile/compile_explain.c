@@ -374,8 +374,9 @@ static smg_status add_step_json(const smg_compilation *c, const smg_pstep *step,
     }
     smg_text_add(text, "], \"pattern\": \"");
     SMG_TRY(smg_plan_pattern(graph_of(c, step), step->nodes, step->node_count, text));
-    smg_text_addf(text, "\", \"seconds\": %.9g, \"bytes\": %.0f, \"flops\": %.0f, \"workgroups\": %.0f, ",
-                  step->price.seconds, step->price.bytes, step->price.flops, step->price.workgroups);
+    smg_text_addf(text, "\", \"seconds\": %.9g, \"seconds_beside\": %.9g, \"bytes\": %.0f, \"flops\": %.0f, ",
+                  step->price.seconds, step->beside, step->price.bytes, step->price.flops);
+    smg_text_addf(text, "\"workgroups\": %.0f, ", step->price.workgroups);
     smg_text_addf(
         text, "\"shared_bytes\": %lld, \"registers\": %lld, \"operations\": %lld, \"invocations\": %d, \"because\": ",
         (long long)step->price.shared_bytes, (long long)step->price.registers, (long long)step->price.operations,

@@ -133,6 +133,7 @@ const smg_timing *smg_timing_find(const smg_timing *timings, int count, uint64_t
 
 typedef struct smg_price {
     double seconds;
+    double idle;   /* of these, what cores that have no workgroup of the last round could do meanwhile */
     double bytes;  /* global traffic at the nominal sizes */
     double stored; /* bytes of results, each once */
     double flops;
@@ -253,6 +254,7 @@ typedef struct smg_pstep {
     smg_choice choice;
     const char *because; /* text lines of decisions: cuts, roles, updates, rejected neighbours */
     smg_joint joint;
+    double beside;                /* seconds of its price that pass beside the step before */
     const smg_measured *measured; /* that decided; NULL: the price did */
     /* Of the run list, where the options ask for a report: */
     int64_t live; /* bytes of values between kernels while it runs, its results among them; not those of outputs */

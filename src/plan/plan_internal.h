@@ -100,6 +100,8 @@ typedef struct plan_choice {
     double cost;
     int from; /* start of the last segment */
     const segment *segment;
+    int open;      /* start of the segments that run at a time with the last one: none reads what another one makes */
+    double beside; /* seconds that segments up to here take beside the one before them */
     int64_t least; /* of all ways to cut up to here, the fewest bytes that live between kernels at a time */
     double alone;  /* seconds of the nodes up to here as kernels of their own; where a gain is asked for */
     int reach;     /* end of the longest possible segment of several nodes that begins here; 0: there is none */
@@ -116,6 +118,11 @@ typedef struct partition {
     smg_breadth breadth;
     smg_moves moves;
 } partition;
+/* plan_beside.c: seconds of the segment before that the nodes [from, to) may take beside it, at most; *out_open: as in
+ * plan_choice. */
+double plan_room_beside(const planner *p, int from, int to, const plan_choice *before, int *out_open);
+/* Of these, what a segment takes. */
+double plan_taken_beside(const planner *p, const segment *s, double room);
 /* plan_make.c: the prepare list (p->preparing) or the run list. */
 smg_status plan_choose_list(planner *p, bool preparing, partition *out);
 /* The order at hand as segments; p->again: it is another one now. Where there is a budget, nodes that have no kernel

@@ -94,12 +94,18 @@ static bool comes_before(const plan_choice *best, int from, const segment *s) {
     return s->body == 0 && best->segment->body > 0;
 }
 
-static void take_if_cheaper(plan_choice *best, int from, int to, const segment *s, double cost) {
+static void take_if_cheaper(const planner *p, plan_choice *best, int from, int to, const segment *s) {
+    int open;
+    double beside = plan_taken_beside(p, s, plan_room_beside(p, from, to, &best[from], &open));
+    double cost = best[from].cost + plan_cost_of(p, s) - beside;
+    if (s->body == 0) cost += lost_before(p, from, &best[from]);
     bool cheaper = cost < best[to].cost; /* nor where it is no number */
     if (!cheaper && !(cost <= best[to].cost && comes_before(&best[to], from, s))) return;
     best[to].cost = cost;
     best[to].from = from;
     best[to].segment = s;
+    best[to].open = open;
+    best[to].beside = best[from].beside + beside;
 }
 
 /* Segments of an order, as they are walked over. */
@@ -123,7 +129,7 @@ static smg_status extend_repeated(planner *p, int from, partition *out) {
     if (!s->possible || (most > 0 && to - from > most)) return SMG_OK;
     if (to > out->best[from].reach) out->best[from].reach = to;
     if (!plan_is_allowed(p, out, from, to, s)) return SMG_OK;
-    take_if_cheaper(out->best, from, to, s, out->best[from].cost + plan_cost_of(p, s));
+    take_if_cheaper(p, out->best, from, to, s);
     return SMG_OK;
 }
 
@@ -142,7 +148,9 @@ static bool is_too_long(const walk *w, int from, int to) {
 /* The cost from which on a segment makes no difference: a way that is known is as cheap. */
 static double of_use(const walk *w, int from, int to) {
     const plan_choice *best = w->out->best;
-    return w->bounded && best[to].segment != NULL ? best[to].cost - best[from].cost : HUGE_VAL;
+    int open;
+    if (!w->bounded || best[to].segment == NULL) return HUGE_VAL;
+    return best[to].cost - best[from].cost + plan_room_beside(w->p, from, to, &best[from], &open);
 }
 
 /* What no segment costs less than. */
@@ -179,7 +187,7 @@ static smg_status visit(walk *w, int from, int to) {
     }
     if (to > from + 1 && to > best[from].reach) best[from].reach = to;
     if (!plan_is_allowed(p, out, from, to, s)) return SMG_OK;
-    take_if_cheaper(best, from, to, s, best[from].cost + plan_cost_of(p, s) + lost_before(p, from, &best[from]));
+    take_if_cheaper(p, best, from, to, s);
     return SMG_OK;
 }
 
@@ -209,8 +217,9 @@ static smg_status walk_by_ends(walk *w) {
 }
 
 /* The numbers that decided. */
-static void tell_prices(const planner *p, const smg_joint *joint, double between, smg_text *why) {
+static void tell_prices(const planner *p, const smg_joint *joint, double beside, double between, smg_text *why) {
     smg_text_addf(why, "together %.2f us, apart %.2f us", joint->seconds * 1e6, joint->apart * 1e6);
+    if (beside >= LEAST_BETWEEN) smg_text_addf(why, " with %.2f us at a time", beside * 1e6);
     if (p->options->objective == SMG_OBJECTIVE_TIME && between >= LEAST_BETWEEN)
         smg_text_addf(why, ", what passes between them %.2f us", between * 1e6);
     smg_text_add(why, "\n");
@@ -229,8 +238,10 @@ static smg_status tell_cut(planner *p, const partition *of, int from, int to, in
     if (!both->possible) {
         smg_text_addf(why, "together impossible: %s\n", both->refused != NULL ? both->refused : "no schedule");
     } else {
-        step->joint = (smg_joint){both->at, both->price.seconds, mine->price.seconds + other->price.seconds};
-        tell_prices(p, &step->joint, wait_behind(p, mine) + wait_behind(p, other) - wait_behind(p, both), why);
+        double beside = of->best[next].beside - of->best[to].beside;
+        step->joint = (smg_joint){both->at, both->price.seconds, mine->price.seconds + other->price.seconds - beside};
+        double between = wait_behind(p, mine) + wait_behind(p, other) - wait_behind(p, both);
+        tell_prices(p, &step->joint, beside, between, why);
     }
     return SMG_OK;
 }
@@ -249,6 +260,7 @@ static smg_status add_step(planner *p, smg_plan *plan, const partition *of, int 
     const segment *mine = of->best[to].segment;
     smg_pstep *step = p->preparing ? SMG_ARRAY_PUSH(p->arena, &plan->prepare) : SMG_ARRAY_PUSH(p->arena, &plan->steps);
     if (step == NULL) return SMG_MEMORY;
+    step->beside = of->best[to].beside - of->best[from].beside;
     step->name = smg_arena_format(p->arena, p->preparing ? "p%d" : "k%d", at);
     if (step->name == NULL) return SMG_MEMORY;
     smg_text why;

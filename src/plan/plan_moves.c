@@ -153,7 +153,7 @@ static smg_status begin(mover *m, const planner *p, planner *work, const partiti
 }
 
 static double seconds_of(const partition *of) {
-    double seconds = 0;
+    double seconds = -of->best[of->ends[of->count - 1]].beside;
     for (int g = 0; g < of->count; g++) seconds += of->best[of->ends[g]].segment->price.seconds;
     return seconds;
 }

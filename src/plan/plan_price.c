@@ -250,10 +250,12 @@ const plan_costs *plan_costs_of(const smg_target *t) {
     return smg_target_switches_lanes(t) ? &switching : &spreading;
 }
 
-double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *counts, const smg_price *needs) {
+/* full: share of the cores' seconds that is left. */
+static double seconds_of(const smg_target *t, const plan_costs *cost, const plan_counts *counts, const smg_price *needs,
+                         double full) {
     plan_counts c = *counts;
     c.slots += spilled(t, needs, cost, &c) + c.values * (c.staged ? cost->element : cost->value);
-    double together = residents(t, cost, &c, needs), cores = cores_seconds(t, cost, &c, together);
+    double together = residents(t, cost, &c, needs), cores = full * cores_seconds(t, cost, &c, together);
     /* Half of the cores saturate memory. */
     double share = plan_lesser(1.0, 2.0 * c.workgroups / (double)t->cores);
     double moved = c.memory / t->bandwidth;
@@ -263,12 +265,24 @@ double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_coun
     return norm(cores, memory, overlap_of(t, cost, &c, together)) + t->dispatch_cost;
 }
 
+double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *counts, const smg_price *needs) {
+    return seconds_of(t, cost, counts, needs, 1);
+}
+
+/* Cores that switch between lanes take workgroups of the next kernel, too. */
+static double idle_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *counts,
+                           const smg_price *needs) {
+    double of_core = counts->workgroups / (double)t->cores, full = of_core / plan_larger(1, ceil(of_core));
+    return smg_target_switches_lanes(t) ? needs->seconds - seconds_of(t, cost, counts, needs, full) : 0;
+}
+
 void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *price) {
     const plan_costs *cost = plan_costs_of(t);
     plan_counts c;
     /* Whoever pads little must not pay for who does: what memory may leave out is there. */
     plan_count(k, t, cost, symbols, 1, &c);
     price->seconds = plan_seconds(t, cost, &c, price);
+    price->idle = idle_seconds(t, cost, &c, price);
     price->bytes = c.moved;
     price->stored = c.stored;
     price->flops = c.flops;

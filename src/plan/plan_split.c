@@ -315,6 +315,7 @@ static bool find_run(const splitter *s, int first, int last, bool hope, run *out
         idle += is_idle(s, k) || s->p->options->parts > 0;
         out->seconds += plan_cost_of(s->p, segment_of(s, k));
     }
+    out->seconds -= s->of->best[out->to].beside - s->of->best[s->of->ends[first]].beside;
     int products = plan_products(s->p, out->from, out->to);
     if (idle < least || out->to - out->from > PLAN_SEGMENT || products > PLAN_PRODUCTS) return false;
     out->count = plan_members(s->p, out->from, out->to, out->member);

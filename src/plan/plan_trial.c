@@ -147,19 +147,6 @@ static smg_status try_program(trial *t, const smg_schedule *s, smg_kernel *k, sm
     return SMG_OK;
 }
 
-#define FEW_ROWS 16
-
-/* Products of few rows wait for memory. Two kernels of them run at a time, two loops of one kernel one behind the other
- * (18.0 and 19.8 us for the cell of an LSTM of one row on one GPU), which no price of one kernel says. */
-static bool waits_in_turn(const trial *t, const smg_schedule *s) {
-    const smg_target *target = t->p->target;
-    int loops = 0;
-    for (int a = 0; a < s->space->axes.count; a++) loops += (s->inner & SMG_AXIS_BIT(a)) && s->tile[a] > 1;
-    bool few = s->row_axis < 0 || t->nominal[s->row_axis] <= FEW_ROWS;
-    bool plain = s->temporal < 0 && s->columns == 0 && s->col_axis >= 0;
-    return loops > 1 && few && plain && smg_target_switches_lanes(target) && smg_target_hides_loads(target);
-}
-
 /* With nothing else to be had, what was rejected is better than nothing. */
 static bool is_rejected(trial *t, const smg_schedule *s) {
     const smg_plan_options *o = t->p->options;
@@ -245,7 +232,6 @@ static smg_status try_lowered(trial *t, const smg_schedule *s, double *out_secon
 }
 
 static const char spoilt[] = "the driver made nothing good of it";
-static const char in_turn[] = "its products wait for memory in turn, apart at a time";
 
 static smg_status try_schedule(trial *t, const smg_schedule *s, double guess, double *out_seconds) {
     smg_price price = {0};
@@ -254,9 +240,6 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double guess, do
     if (is_rejected(t, s)) {
         leave_out(t->best);
         refused = spoilt;
-    } else if (t->p->options->objective == SMG_OBJECTIVE_TIME && waits_in_turn(t, s)) {
-        if (t->best->refused == NULL) t->best->refused = in_turn;
-        refused = in_turn;
     } else {
         SMG_TRY(try_lowered(t, s, out_seconds, &price, &refused));
         if (isinf(*out_seconds) && refused == NULL) refused = spoilt;

@@ -1,0 +1,128 @@
+/* Kernels of which one reads nothing of the other run at a time: what that saves counts where it may, and nowhere else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "support/check_plan.h"
+
+#define PRODUCTS                                                                                                       \
+    "graph products\ndim rows max 65536\nx = input f32[rows, 1024]\nwg = constant f32[2816, 1024] random seed=1\n"     \
+    "wu = constant f32[2816, 1024] random seed=2\nwd = constant f32[2816, 2816] random seed=3\n"
+#define FIRST "g = contract(x, wg) \"ri,oi->ro\"\n"
+#define BESIDE "u = contract(x, wu) \"ri,oi->ro\"\n"
+#define BEHIND "d = contract(g, wd) \"ri,oi->ro\" : f32[rows, 2816]\n"
+
+#define CLOSE 1e-12 /* seconds, of rounding */
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+} fixture;
+
+static int setup(void **state) {
+    static fixture f;
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+/* Of 1024 rows; the graph lives as long as the plan. */
+static smg_plan *plan(fixture *f, const char *text, const char *name, smg_objective objective, smg_graph **out_graph) {
+    static const int64_t rows[] = {1024};
+    const smg_plan_options options = {.objective = objective, .nominal = rows};
+    smg_target target;
+    smg_plan *made;
+    assert_int_equal(check_target(f->ctx, name, &target), SMG_OK);
+    if (smg_graph_parse(f->ctx, text, strlen(text), "text", out_graph) != SMG_OK)
+        fail_msg("%s", smg_context_error(f->ctx));
+    assert_int_equal(smg_plan_make(*out_graph, &target, &options, f->arena, &made), SMG_OK);
+    return made;
+}
+
+static bool makes(const smg_plan *p, int step, const char *name) {
+    const smg_pstep *s = &p->steps.items[step];
+    bool found = false;
+    for (int i = 0; i < s->node_count; i++) {
+        const char *of = smg_graph_node(p->graph, s->nodes[i])->name;
+        found = found || (of != NULL && strcmp(of, name) == 0);
+    }
+    return found;
+}
+
+static void independent_products(void **state) {
+    smg_graph *g;
+    const smg_plan *p =
+        plan(*state, PRODUCTS FIRST BESIDE "output g = g\noutput u = u\n", "h200", SMG_OBJECTIVE_TIME, &g);
+    assert_int_equal(p->steps.count, 2);
+    double idle = p->steps.items[0].price.idle;
+    assert_true(idle > 0 && idle < 0.5 * p->steps.items[0].price.seconds);
+    assert_true(p->steps.items[0].beside == 0);
+    assert_true(fabs(p->steps.items[1].beside - idle) < CLOSE);
+    smg_graph_destroy(g);
+}
+
+static void one_reads_the_other(void **state) {
+    smg_graph *g;
+    const smg_plan *p = plan(*state, PRODUCTS FIRST BEHIND "output d = d\n", "h200", SMG_OBJECTIVE_TIME, &g);
+    assert_int_equal(p->steps.count, 2);
+    assert_true(p->steps.items[0].price.idle > 0);
+    assert_true(fabs(p->steps.items[1].beside) < CLOSE);
+    smg_graph_destroy(g);
+}
+
+/* d waits for g, and so for u as well, which runs at a time with g. */
+static void behind_a_barrier(void **state) {
+    smg_graph *g;
+    const smg_plan *p =
+        plan(*state, PRODUCTS FIRST BESIDE BEHIND "output d = d\noutput u = u\n", "h200", SMG_OBJECTIVE_TIME, &g);
+    assert_int_equal(p->steps.count, 3);
+    assert_true(makes(p, 0, "g") && makes(p, 1, "u") && makes(p, 2, "d"));
+    assert_true(p->steps.items[1].beside > CLOSE && p->steps.items[1].price.idle > CLOSE);
+    assert_true(fabs(p->steps.items[2].beside) < CLOSE);
+    smg_graph_destroy(g);
+}
+
+/* What a map behind two products takes is less than what the second one's workgroups save beside the first. */
+static void a_map_stays_alone(void **state) {
+    smg_graph *g;
+    static const char text[] = PRODUCTS FIRST BESIDE "s = sigmoid(g)\na = mul(g, s)\nh = mul(a, u)\noutput h = h\n";
+    const smg_plan *p = plan(*state, text, "h200", SMG_OBJECTIVE_TIME, &g);
+    assert_int_equal(p->steps.count, 3);
+    assert_true(makes(p, 0, "g") && makes(p, 1, "u") && makes(p, 2, "h"));
+    assert_int_equal(p->steps.items[2].node_count, 3);
+    smg_graph_destroy(g);
+}
+
+/* A core that runs one subgroup after the other has nothing of the next kernel before this one ends. */
+static void not_on_a_cpu(void **state) {
+    smg_graph *g;
+    const smg_plan *p =
+        plan(*state, PRODUCTS FIRST BESIDE "output g = g\noutput u = u\n", "lavapipe", SMG_OBJECTIVE_TIME, &g);
+    for (int i = 0; i < p->steps.count; i++) assert_true(p->steps.items[i].price.idle == 0);
+    smg_graph_destroy(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(independent_products, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_reads_the_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(behind_a_barrier, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_map_stays_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(not_on_a_cpu, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
