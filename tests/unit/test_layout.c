@@ -657,7 +657,7 @@ static void test_turn(void **state) {
 
 /* One axis of so many elements, its bits in any order over registers and lanes. */
 static smg_layout random_row(int axis, int bits) {
-    int order[SMG_LAYOUT_ORDER_BITS];
+    int order[SMG_LAYOUT_ORDER_BITS] = {0};
     smg_layout l = smg_layout_one();
     for (int i = 0; i < bits; i++) {
         int at = draw(i + 1);
