@@ -94,9 +94,10 @@ static bool comes_before(const plan_choice *best, int from, const segment *s) {
     return s->body == 0 && best->segment->body > 0;
 }
 
-static void take_if_cheaper(const planner *p, plan_choice *best, int from, int to, const segment *s) {
-    int open;
-    double beside = plan_taken_beside(p, s, plan_room_beside(p, from, to, &best[from], &open));
+/* room, open: of plan_room_beside. */
+static void take_if_cheaper(const planner *p, plan_choice *best, int from, int to, const segment *s, double room,
+                            int open) {
+    double beside = plan_taken_beside(p, s, room);
     double cost = best[from].cost + plan_cost_of(p, s) - beside;
     if (s->body == 0) cost += lost_before(p, from, &best[from]);
     bool cheaper = cost < best[to].cost; /* nor where it is no number */
@@ -120,7 +121,7 @@ typedef struct walk {
 /* Equal bodies are one segment, however many there are. */
 static smg_status extend_repeated(planner *p, int from, partition *out) {
     const segment *s;
-    int to, most = p->options->max_nodes;
+    int to, open, most = p->options->max_nodes;
     if (p->preparing || p->options->unfused) return SMG_OK;
     SMG_TRY(plan_repeated_segment(p, from, &to, &s));
     if (s == NULL) return SMG_OK;
@@ -129,7 +130,8 @@ static smg_status extend_repeated(planner *p, int from, partition *out) {
     if (!s->possible || (most > 0 && to - from > most)) return SMG_OK;
     if (to > out->best[from].reach) out->best[from].reach = to;
     if (!plan_is_allowed(p, out, from, to, s)) return SMG_OK;
-    take_if_cheaper(p, out->best, from, to, s);
+    double room = plan_room_beside(p, from, to, &out->best[from], &open);
+    take_if_cheaper(p, out->best, from, to, s, room, open);
     return SMG_OK;
 }
 
@@ -145,12 +147,11 @@ static bool is_too_long(const walk *w, int from, int to) {
     return most;
 }
 
-/* The cost from which on a segment makes no difference: a way that is known is as cheap. */
-static double of_use(const walk *w, int from, int to) {
+/* The cost from which on a segment with so much room beside the one before makes no difference: a way that is known is
+ * as cheap. */
+static double of_use(const walk *w, int from, int to, double room) {
     const plan_choice *best = w->out->best;
-    int open;
-    if (!w->bounded || best[to].segment == NULL) return HUGE_VAL;
-    return best[to].cost - best[from].cost + plan_room_beside(w->p, from, to, &best[from], &open);
+    return w->bounded && best[to].segment != NULL ? best[to].cost - best[from].cost + room : HUGE_VAL;
 }
 
 /* What no segment costs less than. */
@@ -172,8 +173,9 @@ static smg_status visit(walk *w, int from, int to) {
     partition *out = w->out;
     plan_choice *best = out->best;
     const segment *s;
+    int open;
     w->ended[from] = is_too_long(w, from, to);
-    double use = of_use(w, from, to);
+    double room = plan_room_beside(p, from, to, &best[from], &open), use = of_use(w, from, to, room);
     bool in_seconds = p->options->objective == SMG_OBJECTIVE_TIME;
     if (w->ended[from] || (to > from + 1 && use < least_cost(p))) return SMG_OK;
     SMG_TRY(plan_segment_within(p, from, to, in_seconds ? use : HUGE_VAL, &s));
@@ -187,7 +189,7 @@ static smg_status visit(walk *w, int from, int to) {
     }
     if (to > from + 1 && to > best[from].reach) best[from].reach = to;
     if (!plan_is_allowed(p, out, from, to, s)) return SMG_OK;
-    take_if_cheaper(p, best, from, to, s);
+    take_if_cheaper(p, best, from, to, s, room, open);
     return SMG_OK;
 }
 

@@ -41,9 +41,9 @@ static int teardown(void **state) {
 }
 
 /* Of 1024 rows; the graph lives as long as the plan. */
-static smg_plan *plan(fixture *f, const char *text, const char *name, smg_objective objective, smg_graph **out_graph) {
+static smg_plan *plan(fixture *f, const char *text, const char *name, smg_graph **out_graph) {
     static const int64_t rows[] = {1024};
-    const smg_plan_options options = {.objective = objective, .nominal = rows};
+    const smg_plan_options options = {.objective = SMG_OBJECTIVE_TIME, .nominal = rows};
     smg_target target;
     smg_plan *made;
     assert_int_equal(check_target(f->ctx, name, &target), SMG_OK);
@@ -65,8 +65,7 @@ static bool makes(const smg_plan *p, int step, const char *name) {
 
 static void independent_products(void **state) {
     smg_graph *g;
-    const smg_plan *p =
-        plan(*state, PRODUCTS FIRST BESIDE "output g = g\noutput u = u\n", "h200", SMG_OBJECTIVE_TIME, &g);
+    const smg_plan *p = plan(*state, PRODUCTS FIRST BESIDE "output g = g\noutput u = u\n", "h200", &g);
     assert_int_equal(p->steps.count, 2);
     double idle = p->steps.items[0].price.idle;
     assert_true(idle > 0 && idle < 0.5 * p->steps.items[0].price.seconds);
@@ -77,7 +76,7 @@ static void independent_products(void **state) {
 
 static void one_reads_the_other(void **state) {
     smg_graph *g;
-    const smg_plan *p = plan(*state, PRODUCTS FIRST BEHIND "output d = d\n", "h200", SMG_OBJECTIVE_TIME, &g);
+    const smg_plan *p = plan(*state, PRODUCTS FIRST BEHIND "output d = d\n", "h200", &g);
     assert_int_equal(p->steps.count, 2);
     assert_true(p->steps.items[0].price.idle > 0);
     assert_true(fabs(p->steps.items[1].beside) < CLOSE);
@@ -87,8 +86,7 @@ static void one_reads_the_other(void **state) {
 /* d waits for g, and so for u as well, which runs at a time with g. */
 static void behind_a_barrier(void **state) {
     smg_graph *g;
-    const smg_plan *p =
-        plan(*state, PRODUCTS FIRST BESIDE BEHIND "output d = d\noutput u = u\n", "h200", SMG_OBJECTIVE_TIME, &g);
+    const smg_plan *p = plan(*state, PRODUCTS FIRST BESIDE BEHIND "output d = d\noutput u = u\n", "h200", &g);
     assert_int_equal(p->steps.count, 3);
     assert_true(makes(p, 0, "g") && makes(p, 1, "u") && makes(p, 2, "d"));
     assert_true(p->steps.items[1].beside > CLOSE && p->steps.items[1].price.idle > CLOSE);
@@ -100,7 +98,7 @@ static void behind_a_barrier(void **state) {
 static void a_map_stays_alone(void **state) {
     smg_graph *g;
     static const char text[] = PRODUCTS FIRST BESIDE "s = sigmoid(g)\na = mul(g, s)\nh = mul(a, u)\noutput h = h\n";
-    const smg_plan *p = plan(*state, text, "h200", SMG_OBJECTIVE_TIME, &g);
+    const smg_plan *p = plan(*state, text, "h200", &g);
     assert_int_equal(p->steps.count, 3);
     assert_true(makes(p, 0, "g") && makes(p, 1, "u") && makes(p, 2, "h"));
     assert_int_equal(p->steps.items[2].node_count, 3);
@@ -110,8 +108,7 @@ static void a_map_stays_alone(void **state) {
 /* A core that runs one subgroup after the other has nothing of the next kernel before this one ends. */
 static void not_on_a_cpu(void **state) {
     smg_graph *g;
-    const smg_plan *p =
-        plan(*state, PRODUCTS FIRST BESIDE "output g = g\noutput u = u\n", "lavapipe", SMG_OBJECTIVE_TIME, &g);
+    const smg_plan *p = plan(*state, PRODUCTS FIRST BESIDE "output g = g\noutput u = u\n", "lavapipe", &g);
     for (int i = 0; i < p->steps.count; i++) assert_true(p->steps.items[i].price.idle == 0);
     smg_graph_destroy(g);
 }
