@@ -2,9 +2,10 @@
  * constants were uploaded; what the run list reads of them stays on the device as a derived constant.
  *
  * Two things are left to the run list although they could be prepared. An output has to be written by every run. And
- * a node that costs next to nothing but takes more memory than what it reads (a weight converted from f16, an outer
- * product) is cheaper computed anew by its reader than read back; nor is anything stored that is much larger than its
- * operands or than one binding. What a prepared node needs is prepared with it. */
+ * what its reader computes anew for less than reading it back costs: a node that costs next to nothing but takes more
+ * memory than what it reads (a weight converted from f16, an outer product), or a conversion that memory does not show
+ * (f16 to f32, stored as f16). Nor is anything stored that is much larger than its operands or than one binding. What a
+ * prepared node needs is prepared with it. */
 #include "plan/plan_internal.h"
 
 #define PLAN_PREPARE_GROWTH 2.0
@@ -31,10 +32,16 @@ static bool is_cheap(const planner *p, smg_node_id id) {
     return smg_node_class(smg_graph_node(p->g, id)) == SMG_CLASS_MAP && p->map_cost[id] <= 1.0;
 }
 
+/* A conversion between types of which memory has one: what would be stored lies there already. */
+static bool stores_the_same(const planner *p, smg_node_id id) {
+    const smg_node *n = smg_graph_node(p->g, id);
+    return smg_op_converts(n->op) && smg_graph_storage(p->g, id) == smg_graph_storage(p->g, n->operand[0]);
+}
+
 static bool worth_storing(const planner *p, const marks *m, smg_node_id id) {
     const smg_node *n = smg_graph_node(p->g, id);
     double bytes, read = 0, operand;
-    if (!m->stored[id] || !bytes_of(p->g, id, &bytes)) return false;
+    if (!m->stored[id] || stores_the_same(p, id) || !bytes_of(p->g, id, &bytes)) return false;
     for (int k = 0; k < n->operand_count; k++) {
         if (bytes_of(p->g, smg_space_source(p->g, n->operand[k]), &operand)) read += operand;
     }

@@ -43,6 +43,9 @@ static const block_case cases[] = {
     {"parts less than a block", HEAD "w = constant f32[104, 128] random seed=1 scale=0.2\ns = copy(w) blocks=[8, 32]\n"
                                      "a = reshape(x) : f32[rows, 8, 16]\nb = reshape(s) : f32[104, 8, 16]\n"
                                      "p = contract(a, b) \"rpi,opi->pro\" : f32[8, rows, 104]\ny = sum(p) axis=0\n"},
+    {"a file's own type", HEAD "h = constant f16[104, 128] random seed=1 scale=0.2\n"
+                               "s = copy(h) blocks=[8, 32]\nw = cast(s) : f32[104, 128]\n"
+                               "y = contract(x, w) \"ri,oi->ro\"\n"},
     {"heads of rows", HEAD "w = constant f32[128, 128] random seed=1 scale=0.2\ns = copy(w) blocks=[8, 32]\n"
                            "b = reshape(s) : f32[4, 32, 128]\ny = contract(x, b) \"ri,hoi->hro\" : f32[4, rows, 32]\n"},
 };
@@ -51,6 +54,15 @@ static int count_blocked(const smg_graph *g) {
     int blocked = 0;
     for (int i = 0; i < g->nodes.count; i++) blocked += smg_node_is_blocked(&g->nodes.items[i]);
     return blocked;
+}
+
+/* A conversion of what lies in memory in the same type makes no second copy, which would be in no blocks. */
+static void expect_no_casts(const smg_compilation *c) {
+    for (int i = 0; i < c->plan->prepare.count; i++) {
+        const smg_pstep *step = &c->plan->prepare.items[i];
+        for (int n = 0; n < step->node_count; n++)
+            assert_int_not_equal(smg_graph_node(c->graph, step->nodes[n])->op, SMG_OP_CAST);
+    }
 }
 
 static void check(const block_case *c, smg_type precision, bool gpu) {
@@ -66,6 +78,7 @@ static void check(const block_case *c, smg_type precision, bool gpu) {
         const smg_target target = gpu ? device_graph_gpu(&f) : *smg_vk_target(f.dev);
         device_graph_compile(&f, &target, &options);
         assert_int_equal(count_blocked(f.c->graph), 1);
+        expect_no_casts(f.c);
         device_graph_expect_ok(&f, smg_program_create(f.ctx, f.c->bundle, f.dev, NULL, &f.program));
         for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) device_graph_check(&f, c->what, &rows[i], (uint64_t)rows[i]);
     }
