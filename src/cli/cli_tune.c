@@ -67,6 +67,14 @@ static void add_table(const cli_job *job, const smg_tuned *tuned, cli_text *text
     if (tuned->rates != NULL) add_rates(tuned->rates, text);
 }
 
+/* null: it did not come to turns. */
+static void add_run_json(const char *name, double seconds, cli_text *text) {
+    if (seconds > 0)
+        cli_text_addf(text, "  \"%s\": %.9g,\n", name, seconds * 1e6);
+    else
+        cli_text_addf(text, "  \"%s\": null,\n", name);
+}
+
 static void add_rates_json(const smg_fitted_rates *f, cli_text *text) {
     cli_text_addf(text, "  \"rates\": {\n    \"revision\": %d,\n    \"refused\": ", f->revision);
     if (f->refused != NULL)
@@ -102,8 +110,10 @@ static void add_json(const cli_job *job, const smg_tuned *tuned, cli_text *text)
                       i > 0 ? "," : "", k->name, k->calls, k->tried, k->rank);
         cli_text_addf(text, "\"price_us\": %.9g, \"fastest_us\": %.9g}", k->cheapest * 1e6, k->fastest * 1e6);
     }
-    cli_text_addf(text, "\n  ],\n  \"untuned_us\": %.9g,\n  \"tuned_us\": %.9g,\n  \"tuning_seconds\": %.6g,\n",
-                  tuned->untuned * 1e6, tuned->tuned * 1e6, tuned->seconds);
+    cli_text_add(text, "\n  ],\n");
+    add_run_json("untuned_us", tuned->untuned, text);
+    add_run_json("tuned_us", tuned->tuned, text);
+    cli_text_addf(text, "  \"tuning_seconds\": %.6g,\n", tuned->seconds);
     cli_text_addf(text, "  \"cuts\": %d,\n  \"cuts_tried\": %d,\n  \"stopped\": %s,\n", tuned->cuts, tuned->cuts_tried,
                   tuned->stopped ? "true" : "false");
     if (tuned->rates != NULL) add_rates_json(tuned->rates, text);

@@ -485,14 +485,13 @@ static double read_slots(walk *w, const smg_instr *in, double rows, double colum
     int k_axis = in->axes[in->axis_count - 1];
     reads left = row_reads(w, a, k_axis, rows, depth), right = column_reads(w, b, k_axis, columns, depth);
     double subgroups = w->out->lanes / (double)w->t->subgroup_size;
-    double group = w->cost->group_read, word = w->cost->word_read;
-    if (in->unroll <= smg_kernel_product_group(w->k, in)) group += w->cost->exposed, word += w->cost->exposed;
     double run = PLAN_NEAR_RUN * bytes_of(b) / PLAN_WORD;
     if (in->terms != 0 && smg_kernel_run_width(w->k, in) == SMG_WIDEST) right.groups /= 2; /* and as many bytes */
     w->out->near += w->trips * right.turns * subgroups * w->cost->column_turns * run;
     double widened = (a->type != SMG_TYPE_F32 ? rows * depth : 0) + (b->type != SMG_TYPE_F32 ? columns * depth : 0);
     if (in->terms > 0) widened = 2 * rows * columns * depth / in->terms; /* and added */
-    return (left.groups + right.groups) * group + (left.words + right.words) * word + widened * w->cost->widen;
+    return (left.groups + right.groups) * w->cost->group_read + (left.words + right.words) * w->cost->word_read +
+           widened * w->cost->widen;
 }
 
 /* The same where operands are views of memory; what a lane holds is there. */

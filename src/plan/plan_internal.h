@@ -219,7 +219,6 @@ typedef struct plan_costs {
     double group_read, word_read; /* one read of shared memory: of a 16-byte group, of a word alone */
     double beside;                /* more, as a share, of a product that another one's left factor is read again for */
     double widen;                 /* an element of 16 bits as a float */
-    double exposed;               /* more for each where nothing is written out that could overlap it */
     double matrix;                /* times what the matrix units alone would take */
     double column_turns;          /* turns of near memory that a subgroup's read of the right operand takes */
     double view_read;             /* a word of an operand where it lies in memory */

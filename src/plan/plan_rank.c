@@ -384,7 +384,7 @@ static double written_out(const guess *g, const block *b) {
 }
 
 /* Slots of one lane in one round for reading what it multiplies. */
-static double factor_slots(guess *g, const block *b, double written) {
+static double factor_slots(guess *g, const block *b) {
     const plan_costs *cost = g->o->cost;
     double left = (double)b->rows * (double)b->depth, right = (double)b->columns * (double)b->depth;
     if (g->s->alone) return right * cost->view_read;
@@ -393,11 +393,10 @@ static double factor_slots(guess *g, const block *b, double written) {
         return (left + right) * cost->view_read + (sums > PLAN_VECTOR_SUMS ? 3 * sums : 0) * (double)b->depth;
     }
     bool grouped = b->right_runs || (g->s->vec >= GROUP && b->right_columns % GROUP == 0);
-    double more = written <= GROUP ? cost->exposed : 0;
     double turns = grouped ? right / GROUP : right, subgroups = g->c.lanes / (double)g->o->target->subgroup_size;
     g->c.near += b->trips * turns * subgroups * cost->column_turns * PLAN_NEAR_RUN * (b->pairs ? 0.5 : 1);
-    left *= b->left_runs || b->row_runs ? (cost->group_read + more) / GROUP : cost->word_read + more;
-    right *= grouped ? (cost->group_read + more) / GROUP : cost->word_read + more;
+    left *= b->left_runs || b->row_runs ? cost->group_read / GROUP : cost->word_read;
+    right *= grouped ? cost->group_read / GROUP : cost->word_read;
     return left + right;
 }
 
@@ -437,7 +436,7 @@ static void count_product(guess *g, const block *b) {
     }
     double written = written_out(g, b), depth = (double)b->depth, rounds = ceil(depth / written);
     double product = b->pairs ? cost->product / t->pair_rate + 2.0 / plan_lesser(MOST_IN_PAIRS, depth) : cost->product;
-    double slots = factor_slots(g, b, written) + (double)b->rows * (double)b->columns * depth * product;
+    double slots = factor_slots(g, b) + (double)b->rows * (double)b->columns * depth * product;
     slots = (slots + rounds * cost->round) * g->c.lanes * beside(g, b);
     double alone = plan_share_alone(t, g->c.lanes);
     double each = views ? cost->view_wait : cost->near_wait * alone;

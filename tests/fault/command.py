@@ -274,7 +274,9 @@ def tune():
         refused(["tune", *words, "--time", bad], "--time takes seconds or minutes", f"'{bad}'")
     done = smg("tune", *words, "--time", "0.5s", "-o", f"{work}/short.tuning", "--json")
     row = json.loads(done.stdout or "{}")
-    report.check(done.returncode == 0 and not row["stopped"] and row["kernels"], f"half a second: {done.stderr} {row}")
+    known = [us is None or us > 0 for us in (row.get("untuned_us", 0), row.get("tuned_us", 0))]
+    report.check(done.returncode == 0 and not row["stopped"] and row["kernels"] and all(known),
+                 f"half a second: {done.stderr} {row}")
     interrupt()
     refused(["bench", *words, "--ranks", "2", "--tuning", kept], "--tuning does nothing beside --ranks")
     refused(["run", *words, "--rank", "2", "--tuning", kept], "--tuning does nothing beside --rank")
