@@ -20,8 +20,10 @@ static smg_status add_count(smg_compilation *c, const char *rule, int applied) {
 
 static smg_status store_weights(smg_compilation *c) {
     int across = 0, along = 0, joined = 0, laid = 0, turned = 0;
-    smg_store_options o = {
-        .limit = smg_target_largest_buffer(&c->target), .twice = WEIGHTS_TWICE, .nominal = c->nominal};
+    smg_store_options o = {.limit = smg_target_largest_buffer(&c->target),
+                           .twice = WEIGHTS_TWICE,
+                           .stored = c->options.precision,
+                           .nominal = c->nominal};
     if (c->options.precision != SMG_TYPE_F32) {
         smg_along best = smg_sched_along(&c->target, c->options.precision);
         o.few = best.results;

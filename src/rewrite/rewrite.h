@@ -55,6 +55,7 @@ typedef struct smg_store_options {
     const bool *along;
     smg_weight_blocks blocks;
     int64_t few_joined; /* results of a product that others of its left operand make */
+    smg_type stored;    /* of f32 values in memory, where nothing speaks against it */
     const int64_t *nominal;
 } smg_store_options;
 /* Edits a finished graph: products whose factor has the axes that they contract apart in memory, the other one being a

@@ -148,10 +148,19 @@ static bool goes_by_blocks(const store *s, const smg_node *product, int k) {
            is_whole(s, operand, perm[last], b->cols) && elements_at(s, product) / own >= b->least;
 }
 
-/* A map that only widens its operand (f16 to f32): the narrow one is copied, its reader widens as before. */
+/* Is what is converted from the type stored in another one that takes no more (bf16 read as f16)? */
+static bool is_stored_otherwise(const store *s, smg_type from) {
+    smg_type as = s->options->stored;
+    return as != SMG_TYPE_F32 && as != from && smg_type_device_bytes(as) <= smg_type_device_bytes(from);
+}
+
+/* A map that only widens its operand (f16 to f32): the narrow one is copied, its reader widens as before. What is stored
+ * in a third type is copied as that. */
 static bool widens(const store *s, smg_node_id id) {
     const smg_node *n = &s->old[id];
-    return smg_op_converts(n->op) && smg_type_device_bytes(s->old[n->operand[0]].type) < smg_type_device_bytes(n->type);
+    if (!smg_op_converts(n->op)) return false;
+    smg_type from = s->old[n->operand[0]].type;
+    return smg_type_device_bytes(from) < smg_type_device_bytes(n->type) && !is_stored_otherwise(s, from);
 }
 
 /* The result's last axis is operand k's own, and the operand lies in memory along another axis than it is read by, or
@@ -205,9 +214,17 @@ static smg_node_id push(store *s, const smg_node *node) {
     return s->g->nodes.count - 1;
 }
 
+/* The name of what is copied: its own, or that of what it is made of by views and a conversion. */
+static const char *name_of(const store *s, smg_node_id id) {
+    const smg_node *source = &s->old[source_of(s, id)];
+    if (s->old[id].name[0]) return s->old[id].name;
+    if (source->name[0] || !smg_op_converts(source->op)) return source->name;
+    return s->old[source_of(s, source->operand[0])].name;
+}
+
 /* "weight/stored", or nothing where that name is taken. */
 static const char *name_copy(store *s, smg_node_id id) {
-    const char *from = s->old[id].name[0] ? s->old[id].name : s->old[source_of(s, id)].name;
+    const char *from = name_of(s, id);
     if (!from[0]) return "";
     const char *name = smg_arena_format(s->g->arena, "%s/stored", from);
     for (int i = 0; name != NULL && i < s->made.count; i++)

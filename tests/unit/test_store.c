@@ -23,14 +23,23 @@ typedef struct stored {
     int copies, along;
 } stored;
 
-/* few: results up to which a product reads its operand along what it contracts. */
-static stored store_for(const char *text, int64_t limit, int64_t twice, int64_t few) {
+static stored store_by(const char *text, const smg_store_options *options) {
     stored s = {0};
-    const smg_store_options options = {.limit = limit, .twice = twice, .few = few, .nominal = symbols};
     assert_int_equal(smg_context_create(NULL, &s.ctx), SMG_OK);
     if (smg_graph_parse(s.ctx, text, strlen(text), "text", &s.g) != SMG_OK) fail_msg("%s", smg_context_error(s.ctx));
-    assert_int_equal(smg_rewrite_store_weights(s.g, &options, &s.copies, &s.along), SMG_OK);
+    assert_int_equal(smg_rewrite_store_weights(s.g, options, &s.copies, &s.along), SMG_OK);
     return s;
+}
+
+/* few: results up to which a product reads its operand along what it contracts. */
+static stored store_for(const char *text, int64_t limit, int64_t twice, int64_t few) {
+    const smg_store_options options = {.limit = limit, .twice = twice, .few = few, .nominal = symbols};
+    return store_by(text, &options);
+}
+
+static stored store_as(const char *text, smg_type type) {
+    const smg_store_options options = {.limit = PLENTY, .stored = type, .nominal = symbols};
+    return store_by(text, &options);
 }
 
 static stored store(const char *text, int64_t limit, int64_t twice) {
@@ -183,6 +192,28 @@ static void half_precision_stays_narrow(void **state) {
     }
 }
 
+/* What memory has in a third type is copied behind its conversion: products read the copy, whatever the file has. */
+static void another_type_is_copied_as_it_is_stored(void **state) {
+    (void)state;
+    static const char text[] = HEAD "h = constant bf16[40, 24] random seed=1\nw = cast(h) : f32[40, 24]\n"
+                                    "y = contract(x, w) \"ni,oi->no\"\noutput y = y\n";
+    static const struct {
+        smg_type stored;
+        const char *copy;
+        smg_type copied;
+    } cases[] = {{SMG_TYPE_F16, "w/stored", SMG_TYPE_F32},
+                 {SMG_TYPE_BF16, "h/stored", SMG_TYPE_BF16},
+                 {SMG_TYPE_F32, "h/stored", SMG_TYPE_BF16}};
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        stored s = store_as(text, cases[i].stored);
+        assert_int_equal(s.copies, 1);
+        assert_int_equal(find(&s, cases[i].copy)->type, cases[i].copied);
+        bool behind = s.g->nodes.items[find(&s, "y")->operand[1]].op == SMG_OP_COPY;
+        assert_int_equal(behind, cases[i].copied == SMG_TYPE_F32);
+        drop(&s);
+    }
+}
+
 /* A product of few results reads its operand along what it contracts. */
 static void few_results_go_along(void **state) {
     (void)state;
@@ -216,13 +247,9 @@ static void few_results_go_along(void **state) {
 
 /* Blocks of 8 rows and 6 columns, of products with that many rows or more. */
 static stored store_in_blocks(const char *text, int64_t rows) {
-    stored s = {0};
     const smg_store_options options = {
         .limit = PLENTY, .few = PLENTY, .blocks = {.rows = 8, .cols = 6, .least = rows}, .nominal = symbols};
-    assert_int_equal(smg_context_create(NULL, &s.ctx), SMG_OK);
-    assert_int_equal(smg_graph_parse(s.ctx, text, strlen(text), "text", &s.g), SMG_OK);
-    assert_int_equal(smg_rewrite_store_weights(s.g, &options, &s.copies, &s.along), SMG_OK);
-    return s;
+    return store_by(text, &options);
 }
 
 static void expect_text(const stored *s) {
@@ -459,6 +486,7 @@ int main(void) {
         cmocka_unit_test(one_copy_for_two_readers),
         cmocka_unit_test(a_tied_table),
         cmocka_unit_test(half_precision_stays_narrow),
+        cmocka_unit_test(another_type_is_copied_as_it_is_stored),
         cmocka_unit_test(few_results_go_along),
         cmocka_unit_test(many_rows_go_by_blocks),
         cmocka_unit_test(blocks_are_whole),
