@@ -149,12 +149,12 @@ static smg_status ask_facts(smg_compilation *c, smg_reader *r, bool *out_same) {
         int answer = smg_reader_int(r, 0, INT32_MAX);
         const smg_node *n = smg_graph_node(given(c), node);
         int64_t elements = 0;
-        if (n == NULL || !smg_op_is_constant(n->op) || n->data == NULL || n->type != SMG_TYPE_F32 ||
+        if (n == NULL || !smg_op_is_constant(n->op) || n->data == NULL || smg_type_kind(n->type) != SMG_KIND_FLOAT ||
             !smg_size_is_const(given(c)->sizes, smg_node_elements(given(c), node), &elements)) {
             r->failed = true;
             break;
         }
-        *out_same = smg_content_answer(question, n->data, elements) == answer;
+        *out_same = smg_content_answer(question, n->type, n->data, elements) == answer;
     }
     return r->failed ? smg_fail(c->ctx, SMG_FORMAT, "its questions are wrong") : smg_context_status(c->ctx);
 }
@@ -240,7 +240,9 @@ static bool write_facts(const smg_compilation *c, smg_text *out) {
     smg_text_add_u32(out, (uint32_t)c->graph->facts.count);
     for (int i = 0; i < c->graph->facts.count; i++) {
         const smg_content_fact *fact = &c->graph->facts.items[i];
-        smg_node_id node = find_constant(given(c), fact->data, SMG_STORE_F32, fact->elements);
+        smg_storage storage;
+        if (!smg_compile_storage(fact->type, fact->type, &storage)) return false;
+        smg_node_id node = find_constant(given(c), fact->data, storage, fact->elements);
         if (node < 0) return false;
         smg_text_add_u32(out, (uint32_t)node);
         smg_text_add_u32(out, (uint32_t)fact->question);

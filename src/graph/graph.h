@@ -55,7 +55,7 @@ typedef struct smg_graph_output_row {
 /* Phases read the elements of constants of at most so many; of larger ones they ask the questions below, no more. */
 #define SMG_HOST_ELEMENTS 65536
 
-/* What is asked of the contents of an f32 constant. */
+/* What is asked of the contents of a constant of floats. */
 typedef enum smg_content {
     SMG_CONTENT_IN_RANGE, /* are all elements finite and far from the ends of the exponents? */
     SMG_CONTENT_NO_ZERO,  /* and not 0? */
@@ -67,6 +67,7 @@ typedef enum smg_content {
 /* A question about a larger constant, and the answer. What was made of the graph is right only for constants of which
  * the answer is the same. */
 typedef struct smg_content_fact {
+    smg_type type;
     const void *data;
     int64_t elements;
     smg_content question;
@@ -158,12 +159,12 @@ bool smg_host_plane(smg_type type, const void *data, int rank, const int64_t *ex
                     int64_t *out_first, int64_t *out_slope);
 
 /* Questions about contents (graph_content.c); the second keeps answers about large constants in g->facts. */
-int smg_content_answer(smg_content question, const void *data, int64_t elements);
-int smg_graph_content(smg_graph *g, smg_content question, const void *data, int64_t elements);
+int smg_content_answer(smg_content question, smg_type type, const void *data, int64_t elements);
+int smg_graph_content(smg_graph *g, smg_content question, smg_type type, const void *data, int64_t elements);
 /* The root mean square that an answer to SMG_CONTENT_SIZE stands for, to a fifth: of at most SMG_HOST_ELEMENTS
  * elements, evenly spread, those that are no numbers and those beyond f16 left out. */
 double smg_content_size(int answer);
-double smg_content_largest(const void *data, int64_t elements); /* size of a finite f32; 0 where there is none */
+double smg_content_largest(smg_type type, const void *data, int64_t elements); /* of finite ones; 0: there is none */
 bool smg_content_fits(smg_type type, double largest);
 
 void smg_graph_print(const smg_graph *g, smg_text *text);

@@ -1,4 +1,4 @@
-/* What is asked of the contents of f32 constants. Answers about large ones are kept with the graph: what was made of
+/* What is asked of the contents of constants of floats. Answers about large ones are kept with the graph: what was made of
  * them is right only for constants of which the answer is the same. */
 #include "graph/graph_private.h"
 
@@ -14,9 +14,9 @@ static bool in_range(double value) {
     return isfinite(value) && size <= LARGEST && (size >= SMALLEST || !(size > 0.0));
 }
 
-static bool all_in_range(const void *data, int64_t elements, bool no_zero) {
+static bool all_in_range(smg_type type, const void *data, int64_t elements, bool no_zero) {
     for (int64_t i = 0; i < elements; i++) {
-        double value = smg_host_get(SMG_TYPE_F32, data, i);
+        double value = smg_host_get(type, data, i);
         if (!in_range(value) || (no_zero && !(fabs(value) > 0.0))) return false;
     }
     return true;
@@ -38,7 +38,7 @@ static int32_t larger(int32_t a, int32_t b) {
 
 #define SIDES 16 /* maxima that do not wait for each other, of integers: compilers compare several at once */
 
-double smg_content_largest(const void *data, int64_t elements) {
+static double largest_f32(const void *data, int64_t elements) {
     int32_t side[SIDES] = {0};
     int64_t i = 0;
     float largest;
@@ -50,6 +50,24 @@ double smg_content_largest(const void *data, int64_t elements) {
     return (double)largest;
 }
 
+#define SIGN_16 0x8000u
+
+/* Of 16 bits: those of an infinity and above are not finite. */
+static double largest_short(smg_type type, const void *data, int64_t elements) {
+    uint16_t largest = 0, ends = type == SMG_TYPE_BF16 ? 0x7f80u : 0x7c00u;
+    for (int64_t i = 0; i < elements; i++) {
+        uint16_t size;
+        memcpy(&size, (const uint8_t *)data + i * (int64_t)sizeof(size), sizeof(size));
+        size = (uint16_t)(size & ~SIGN_16);
+        if (size < ends && size > largest) largest = size;
+    }
+    return smg_host_get(type, &largest, 0);
+}
+
+double smg_content_largest(smg_type type, const void *data, int64_t elements) {
+    return type == SMG_TYPE_F32 ? largest_f32(data, elements) : largest_short(type, data, elements);
+}
+
 bool smg_content_fits(smg_type type, double largest) {
     return largest < smg_type_limit(type) && (largest >= smg_type_least(type) || !(largest > 0));
 }
@@ -58,11 +76,11 @@ bool smg_content_fits(smg_type type, double largest) {
 #define MOST 65504.0 /* a larger element is there to leave others out */
 
 /* 0: all that is looked at is 0. */
-static int size_of(const void *data, int64_t elements) {
+static int size_of(smg_type type, const void *data, int64_t elements) {
     int64_t step = elements / SMG_HOST_ELEMENTS + 1, seen = 0;
     double squares = 0;
     for (int64_t i = 0; i < elements; i += step) {
-        double value = smg_host_get(SMG_TYPE_F32, data, i);
+        double value = smg_host_get(type, data, i);
         if (!(fabs(value) <= MOST)) continue;
         squares += value * value;
         seen++;
@@ -75,27 +93,27 @@ double smg_content_size(int answer) {
     return answer > 0 ? exp2((answer - ANSWER_1) / 2.0) : 0;
 }
 
-int smg_content_answer(smg_content question, const void *data, int64_t elements) {
+int smg_content_answer(smg_content question, smg_type type, const void *data, int64_t elements) {
     switch (question) {
-    case SMG_CONTENT_IN_RANGE: return all_in_range(data, elements, false);
-    case SMG_CONTENT_NO_ZERO: return all_in_range(data, elements, true);
-    case SMG_CONTENT_F16: return smg_content_fits(SMG_TYPE_F16, smg_content_largest(data, elements));
-    case SMG_CONTENT_BF16: return smg_content_fits(SMG_TYPE_BF16, smg_content_largest(data, elements));
-    case SMG_CONTENT_SIZE: return size_of(data, elements);
+    case SMG_CONTENT_IN_RANGE: return all_in_range(type, data, elements, false);
+    case SMG_CONTENT_NO_ZERO: return all_in_range(type, data, elements, true);
+    case SMG_CONTENT_F16: return smg_content_fits(SMG_TYPE_F16, smg_content_largest(type, data, elements));
+    case SMG_CONTENT_BF16: return smg_content_fits(SMG_TYPE_BF16, smg_content_largest(type, data, elements));
+    case SMG_CONTENT_SIZE: return size_of(type, data, elements);
     case SMG_CONTENT_COUNT: break;
     }
     return 0;
 }
 
-int smg_graph_content(smg_graph *g, smg_content question, const void *data, int64_t elements) {
-    if (elements <= SMG_HOST_ELEMENTS) return elements >= 0 ? smg_content_answer(question, data, elements) : 0;
+int smg_graph_content(smg_graph *g, smg_content question, smg_type type, const void *data, int64_t elements) {
+    if (elements <= SMG_HOST_ELEMENTS) return elements >= 0 ? smg_content_answer(question, type, data, elements) : 0;
     for (int i = 0; i < g->facts.count; i++) {
         const smg_content_fact *fact = &g->facts.items[i];
         if (fact->data == data && fact->elements == elements && fact->question == question) return fact->answer;
     }
     smg_content_fact *fact = SMG_ARRAY_PUSH(g->arena, &g->facts);
     if (fact == NULL) return 0; /* memory is out, which the arena's context says */
-    *fact = (smg_content_fact){.data = data, .elements = elements, .question = question};
-    fact->answer = smg_content_answer(question, data, elements);
+    *fact = (smg_content_fact){.type = type, .data = data, .elements = elements, .question = question};
+    fact->answer = smg_content_answer(question, type, data, elements);
     return fact->answer;
 }

@@ -22,7 +22,7 @@ typedef struct fact {
     bool whole;
     double most; /* counted: the largest size */
     bool statistic;
-    bool misfit;      /* a constant that the type does not hold well */
+    bool misfit;      /* a constant that the type does not hold well, or a copy of one */
     bool run;         /* a float input has a part in it */
     const char *hung; /* the word of a reader that needs it exactly: of a periodic function, or of one that jumps */
     bool compared;    /* it, or what maps make of it, with another value that runs bring */
@@ -60,14 +60,14 @@ static fact of_constant(precision *p, smg_node_id id) {
     const smg_node *n = smg_graph_node(p->g, id);
     fact f = {.put = 1, .literal = (double)NAN};
     int64_t count = 0;
-    if (n->data == NULL || n->type != SMG_TYPE_F32 || !elements_of(p->g, id, &count)) return f;
+    if (n->data == NULL || n->type == p->asked || !elements_of(p->g, id, &count)) return f;
     smg_content question = p->asked == SMG_TYPE_F16 ? SMG_CONTENT_F16 : SMG_CONTENT_BF16;
     if (count > SMG_HOST_ELEMENTS) { /* no more is known of it than the answer */
-        f.misfit = !smg_graph_content(p->g, question, n->data, count);
+        f.misfit = !smg_graph_content(p->g, question, n->type, n->data, count);
         if (f.misfit) f.put = smg_type_limit(SMG_TYPE_F32);
         return f;
     }
-    f.most = smg_content_largest(n->data, count);
+    f.most = smg_content_largest(n->type, n->data, count);
     f.misfit = !smg_content_fits(p->asked, f.most);
     if (f.misfit) f.put = fmax(1, f.most);
     f.counted = f.whole = is_table(p, n, count, f.most);
@@ -177,6 +177,8 @@ static fact of_map(precision *p, const smg_node *n, const fact *const *f) {
     if (made.counted) made.most = largest_of(p, expr, operands, &most);
     made.whole = made.counted && made.whole && keeps_whole(p, expr, operands, f);
     made.statistic = only_statistics(f, operands);
+    made.misfit = operands == 1 && f[0]->misfit && (smg_op_converts(n->op) || n->op == SMG_OP_COPY);
+    if (made.misfit) made.most = f[0]->most;
     return made;
 }
 
@@ -203,7 +205,7 @@ static fact of_product(const precision *p, const fact *a, const fact *b) {
 /* A gather is its table's rows. */
 static fact of_view(const precision *p, const smg_node *n, const fact *a) {
     fact f = *a;
-    f.misfit = false;
+    f.misfit = f.misfit && smg_node_class(n) == SMG_CLASS_VIEW;
     if (smg_op_view(n->op) != SMG_VIEW_WINDOW) return f;
     double size = isfinite(n->value) ? fabs(n->value) : 0;
     f.literal = (double)NAN;

@@ -77,7 +77,7 @@ static typical of_constant(gains *s, smg_node_id id) {
         return (typical){0, (double)NAN};
     if (count <= SMG_HOST_ELEMENTS) return of_elements(n, count);
     if (n->type != SMG_TYPE_F32) return (typical){0, (double)NAN};
-    return (typical){0, smg_content_size(smg_graph_content(s->g, SMG_CONTENT_SIZE, n->data, count))};
+    return (typical){0, smg_content_size(smg_graph_content(s->g, SMG_CONTENT_SIZE, n->type, n->data, count))};
 }
 
 static typical of_leaf(gains *s, smg_node_id id) {

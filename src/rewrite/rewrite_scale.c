@@ -24,7 +24,8 @@ static int64_t elements_of(const rewriter *r, const smg_node *n) {
 }
 
 static bool all_in_range(const rewriter *r, const smg_node *n, bool no_zero) {
-    return smg_graph_content(r->g, no_zero ? SMG_CONTENT_NO_ZERO : SMG_CONTENT_IN_RANGE, n->data, elements_of(r, n));
+    return smg_graph_content(r->g, no_zero ? SMG_CONTENT_NO_ZERO : SMG_CONTENT_IN_RANGE, n->type, n->data,
+                             elements_of(r, n));
 }
 
 /* ---- which axes of the product a scale runs along ---------------------------------------------- */

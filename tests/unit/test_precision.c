@@ -229,6 +229,35 @@ static void large_constants_are_asked_once(void **state) {
     assert_int_equal(f->g->facts.count, 4);
 }
 
+/* What a file has in bf16 may be too large for f16, or too small: what it is converted to, and copies of that, stay f32. */
+static void other_types_of_16_bits_are_asked(void **state) {
+    static const char text[] = "graph g\nx = input f32[300]\nh = constant bf16[300, 300]\nw = cast(h) : f32[300, 300]\n"
+                               "t = transpose(w) perm=[1, 0]\ns = copy(t)\n"
+                               "y = contract(x, s) \"i,io->o\"\noutput y = y\n";
+    static const struct {
+        uint16_t element; /* of bf16 */
+        smg_type asked;
+        bool fits;
+    } rows[] = {{0x4789, SMG_TYPE_F16, false},
+                {0x3f80, SMG_TYPE_F16, true},
+                {0x2edc, SMG_TYPE_F16, false},
+                {0x4789, SMG_TYPE_BF16, true}};
+    fixture *f = *state;
+    plan(f, text, SMG_TYPE_F16);
+    uint16_t *data = SMG_ARENA_ARRAY(f->arena, uint16_t, 90000);
+    f->g->nodes.items[find(f, "h")].data = data;
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+        data[77] = rows[i].element;
+        data[78] = 0x7f80; /* an infinity is none of those that count */
+        f->g->facts.count = 0;
+        assert_int_equal(smg_precision_make(f->g, rows[i].asked, NULL, f->arena, &f->plan), SMG_OK);
+        assert_int_equal(smg_graph_storage(f->g, find(f, "h")), SMG_TYPE_BF16);
+        expect(f, "w", rows[i].fits ? NULL : "its largest element is none that f16 holds well");
+        expect(f, "s", rows[i].fits ? NULL : "its largest element is none that f16 holds well");
+        assert_int_equal(f->g->facts.count, rows[i].asked == SMG_TYPE_F16);
+    }
+}
+
 /* Scores that nothing scales are 8 times as large: what is rounded off that makes them is so in the result. Weights that
  * are an eighth as large make up for it, and so do constants of which nothing is known. A single key's share is 1 whatever its
  * score is, where nobody reads the exponential itself. */
@@ -693,6 +722,7 @@ int main(void) {
         cmocka_unit_test(makers_of_angles),
         cmocka_unit_test(types_and_outputs),
         cmocka_unit_test(large_constants_are_asked_once),
+        cmocka_unit_test(other_types_of_16_bits_are_asked),
         cmocka_unit_test(enlarged_roundings),
         cmocka_unit_test(kernels_store_what_the_plan_says),
         cmocka_unit_test(products_sum_up_in_pairs),
