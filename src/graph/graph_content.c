@@ -1,5 +1,5 @@
-/* What is asked of the contents of constants of floats. Answers about large ones are kept with the graph: what was made of
- * them is right only for constants of which the answer is the same. */
+/* What is asked of the contents of constants of floats. Answers about large ones are kept with the graph: what was made
+ * of them is right only for constants of which the answer is the same. */
 #include "graph/graph_private.h"
 
 #include <float.h>

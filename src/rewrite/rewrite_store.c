@@ -154,8 +154,8 @@ static bool is_stored_otherwise(const store *s, smg_type from) {
     return as != SMG_TYPE_F32 && as != from && smg_type_device_bytes(as) <= smg_type_device_bytes(from);
 }
 
-/* A map that only widens its operand (f16 to f32): the narrow one is copied, its reader widens as before. What is stored
- * in a third type is copied as that. */
+/* A map that only widens its operand (f16 to f32): the narrow one is copied, its reader widens as before. What is
+ * stored in a third type is copied as that. */
 static bool widens(const store *s, smg_node_id id) {
     const smg_node *n = &s->old[id];
     if (!smg_op_converts(n->op)) return false;
