@@ -202,7 +202,10 @@ static bool may_copy(store *s, smg_node_id id) {
     smg_node_id source = source_of(s, id);
     int64_t bytes;
     if (s->readers[source] == s->wanted[source]) return true;
-    if (!bytes_of(s, id, &bytes) || bytes > s->twice) return false;
+    if (!bytes_of(s, id, &bytes)) return false;
+    if (s->old[id].type == SMG_TYPE_F32) /* of what it is stored as */
+        bytes = bytes / smg_type_device_bytes(SMG_TYPE_F32) * smg_type_device_bytes(s->options->stored);
+    if (bytes > s->twice) return false;
     s->twice -= bytes;
     return true;
 }

@@ -171,6 +171,13 @@ static void a_tied_table(void **state) {
     s = store(text, PLENTY, 30 * 24 * 4);
     assert_int_equal(s.copies, 1);
     drop(&s);
+    for (int room = 0; room <= 1; room++) { /* half as much in 16 bits */
+        const smg_store_options options = {
+            .limit = PLENTY, .twice = 30 * 24 * 2 - 1 + room, .stored = SMG_TYPE_F16, .nominal = symbols};
+        s = store_by(text, &options);
+        assert_int_equal(s.copies, room);
+        drop(&s);
+    }
 }
 
 /* The narrow tensor is copied and still widened by its reader: no byte more is stored or read. */
