@@ -25,10 +25,36 @@
 #define ARENA_GAP ((size_t)0)
 #endif
 
+#if defined(__SANITIZE_THREAD__)
+#define SMG_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SMG_TSAN 1
+#endif
+#endif
+#if defined(SMG_TSAN)
+#include <sanitizer/tsan_interface.h>
+static char drivers_memory;
+#endif
+
 #define ARENA_ALIGN 16u
 #define ARENA_FIRST_BLOCK ((size_t)4 << 10)
 #define ARENA_LAST_BLOCK ((size_t)1 << 20)
 #define ARENA_MOST_KEPT ((size_t)64 << 20)
+
+/* ---- memory of drivers ---------------------------------------------------------------------- */
+
+void smg_driver_memory_returns(void) {
+#if defined(SMG_TSAN)
+    __tsan_release(&drivers_memory);
+#endif
+}
+
+void smg_driver_memory_came(void) {
+#if defined(SMG_TSAN)
+    __tsan_acquire(&drivers_memory);
+#endif
+}
 
 /* ---- the hook ------------------------------------------------------------------------------ */
 

@@ -100,6 +100,7 @@ static smg_status allocate(smg_vk_buffer *buffer) {
     }
     if (result != VK_SUCCESS) buffer->memory = VK_NULL_HANDLE;
     SMG_TRY(smg_vk_result(dev, result, "vkAllocateMemory", buffer->label));
+    smg_driver_memory_came();
     result = dev->fn.BindBufferMemory(dev->handle, buffer->handle, buffer->memory, 0);
     SMG_TRY(smg_vk_result(dev, result, "vkBindBufferMemory", buffer->label));
     VkMemoryPropertyFlags flags = dev->memory.memoryTypes[type].propertyFlags;
@@ -157,6 +158,7 @@ void smg_vk_buffer_destroy(smg_vk_buffer *buffer) {
     if (!buffer) return;
     smg_vk_device *dev = buffer->dev;
     if (buffer->handle && !buffer->borrowed) dev->fn.DestroyBuffer(dev->handle, buffer->handle, NULL);
+    smg_driver_memory_returns();
     if (buffer->memory) dev->fn.FreeMemory(dev->handle, buffer->memory, NULL); /* unmaps */
     smg_free(dev->ctx, buffer, sizeof *buffer);
 }
