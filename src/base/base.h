@@ -277,8 +277,8 @@ smg_status smg_lock_create(smg_context *ctx, smg_lock **out_lock);
 void smg_lock_destroy(smg_lock *lock); /* NULL is fine */
 void smg_lock_take(smg_lock *lock);
 void smg_lock_give(smg_lock *lock);
-/* Memory goes back to a driver; some has come. A driver gives one thread what another one returned, under locks that the
- * thread sanitizer does not see: these tell it. Nothing elsewhere. */
+/* Memory goes back to a driver; some has come. A driver gives one thread what another one returned, under locks that
+ * the thread sanitizer does not see: these tell it. Nothing elsewhere. */
 void smg_driver_memory_returns(void);
 void smg_driver_memory_came(void);
 double smg_clock_seconds(void);    /* monotonic */

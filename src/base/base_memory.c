@@ -34,7 +34,7 @@
 #endif
 #if defined(SMG_TSAN)
 #include <sanitizer/tsan_interface.h>
-static char drivers_memory;
+static const char drivers_memory = 0; /* its address alone */
 #endif
 
 #define ARENA_ALIGN 16u
@@ -46,13 +46,13 @@ static char drivers_memory;
 
 void smg_driver_memory_returns(void) {
 #if defined(SMG_TSAN)
-    __tsan_release(&drivers_memory);
+    __tsan_release((void *)(uintptr_t)&drivers_memory);
 #endif
 }
 
 void smg_driver_memory_came(void) {
 #if defined(SMG_TSAN)
-    __tsan_acquire(&drivers_memory);
+    __tsan_acquire((void *)(uintptr_t)&drivers_memory);
 #endif
 }
 

@@ -110,8 +110,9 @@ static void a_range_is_cut_where_it_is_long(void **state) {
     expect_same_run(f, f->a, 1);
     const smg_program_pieces whole = pieces(f->a);
     double low = 0, high = 1e6;
-    for (int i = 0; i < 60; i++) { /* what is cut at all rows and not at one */
-        if (i % 15 == 0) low = 0, high = 1e6; /* a run that was held up leads astray */
+    /* What is cut at all rows and not at one; begun anew, because a run that was held up leads astray. */
+    for (int i = 0; i < 60; i++) {
+        if (i % 15 == 0) low = 0, high = 1e6;
         const double limit = sqrt(low > 0 ? low * high : 1e-12 * high);
         smg_program_set_watchdog(p, limit);
         expect_same_run(f, f->a, ROWS);
