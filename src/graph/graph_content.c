@@ -53,8 +53,9 @@ static double largest_f32(const void *data, int64_t elements) {
 #define SIGN_16 0x8000u
 
 /* Of 16 bits: those of an infinity and above are not finite. */
-static double largest_short(smg_type type, const void *data, int64_t elements) {
-    uint16_t largest = 0, ends = type == SMG_TYPE_BF16 ? 0x7f80u : 0x7c00u;
+static double largest_16(smg_type type, const void *data, int64_t elements) {
+    uint16_t largest = 0, ends = 0;
+    smg_host_set(type, &ends, 0, (double)INFINITY);
     for (int64_t i = 0; i < elements; i++) {
         uint16_t size;
         memcpy(&size, (const uint8_t *)data + i * (int64_t)sizeof(size), sizeof(size));
@@ -65,7 +66,7 @@ static double largest_short(smg_type type, const void *data, int64_t elements) {
 }
 
 double smg_content_largest(smg_type type, const void *data, int64_t elements) {
-    return type == SMG_TYPE_F32 ? largest_f32(data, elements) : largest_short(type, data, elements);
+    return type == SMG_TYPE_F32 ? largest_f32(data, elements) : largest_16(type, data, elements);
 }
 
 bool smg_content_fits(smg_type type, double largest) {

@@ -177,7 +177,7 @@ static fact of_map(precision *p, const smg_node *n, const fact *const *f) {
     if (made.counted) made.most = largest_of(p, expr, operands, &most);
     made.whole = made.counted && made.whole && keeps_whole(p, expr, operands, f);
     made.statistic = only_statistics(f, operands);
-    made.misfit = operands == 1 && f[0]->misfit && (smg_op_converts(n->op) || n->op == SMG_OP_COPY);
+    made.misfit = smg_expr_get(p->exprs, expr)->prim == SMG_PRIM_LEAF && f[0]->misfit; /* the same numbers */
     if (made.misfit) made.most = f[0]->most;
     return made;
 }

@@ -158,8 +158,10 @@ void smg_vk_buffer_destroy(smg_vk_buffer *buffer) {
     if (!buffer) return;
     smg_vk_device *dev = buffer->dev;
     if (buffer->handle && !buffer->borrowed) dev->fn.DestroyBuffer(dev->handle, buffer->handle, NULL);
-    smg_driver_memory_returns();
-    if (buffer->memory) dev->fn.FreeMemory(dev->handle, buffer->memory, NULL); /* unmaps */
+    if (buffer->memory) {
+        smg_driver_memory_returns();
+        dev->fn.FreeMemory(dev->handle, buffer->memory, NULL); /* unmaps */
+    }
     smg_free(dev->ctx, buffer, sizeof *buffer);
 }
 
