@@ -50,19 +50,28 @@ static double largest_f32(const void *data, int64_t elements) {
     return (double)largest;
 }
 
-#define SIGN_16 0x8000u
+/* Of 16 bits, as signed integers, of which every vector unit has maxima: an infinity and above are not finite. */
+static int16_t larger_16(int16_t largest, int16_t bits, int16_t ends) {
+    int16_t size = (int16_t)(bits & INT16_MAX);
+    size = size < ends ? size : 0;
+    return size > largest ? size : largest;
+}
 
-/* Of 16 bits: those of an infinity and above are not finite. */
 static double largest_16(smg_type type, const void *data, int64_t elements) {
-    uint16_t largest = 0, ends = 0;
+    int16_t side[SIDES] = {0}, some[SIDES], ends = 0;
+    const uint8_t *at = data;
+    int64_t i = 0;
     smg_host_set(type, &ends, 0, (double)INFINITY);
-    for (int64_t i = 0; i < elements; i++) {
-        uint16_t size;
-        memcpy(&size, (const uint8_t *)data + i * (int64_t)sizeof(size), sizeof(size));
-        size = (uint16_t)(size & ~SIGN_16);
-        if (size < ends && size > largest) largest = size;
+    for (; i + SIDES <= elements; i += SIDES) {
+        memcpy(some, at + i * (int64_t)sizeof(*some), sizeof(some));
+        for (int k = 0; k < SIDES; k++) side[k] = larger_16(side[k], some[k], ends);
     }
-    return smg_host_get(type, &largest, 0);
+    for (; i < elements; i++) {
+        memcpy(some, at + i * (int64_t)sizeof(*some), sizeof(*some));
+        side[0] = larger_16(side[0], some[0], ends);
+    }
+    for (int k = 1; k < SIDES; k++) side[0] = larger_16(side[0], side[k], ends);
+    return smg_host_get(type, side, 0);
 }
 
 double smg_content_largest(smg_type type, const void *data, int64_t elements) {
