@@ -141,8 +141,8 @@ static void demand_operands(inliner *in, smg_node_id id) {
 static bool is_cheap(const inliner *in, smg_node_id id) {
     const weight *w = &in->weights[id];
     if (chooses_anew(in, smg_graph_node(in->p->g, id))) return w->cost <= PLAN_INLINE_COST;
-    /* the yardstick has a kernel for every map of tensors */
-    int loads = in->p->options->unfused ? 0 : PLAN_INLINE_LOADS;
+    /* the yardstick has a kernel for every map of tensors that memory shows */
+    int loads = in->p->options->unfused && !plan_stores_the_same(in->p, id) ? 0 : PLAN_INLINE_LOADS;
     bool ready = !w->bound || smg_graph_node(in->p->g, id)->type == SMG_TYPE_BOOL;
     return w->cost <= PLAN_INLINE_COST && w->loads <= loads && !w->checked && ready;
 }

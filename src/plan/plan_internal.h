@@ -168,6 +168,9 @@ smg_status plan_report(planner *p, const partition *of, smg_plan *plan);
 
 /* plan_prepare.c: fills p->prepared. */
 smg_status plan_mark_prepared(planner *p);
+
+/* Is `id` a conversion between types of which memory has one? What would be stored lies there already. */
+bool plan_stores_the_same(const planner *p, smg_node_id id);
 /* The order of the prepare list (p->preparing) or of the run list. */
 smg_status plan_order(planner *p);
 /* Places and last uses of p->order; live: of smg_graph_mark_live. */

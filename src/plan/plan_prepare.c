@@ -32,8 +32,7 @@ static bool is_cheap(const planner *p, smg_node_id id) {
     return smg_node_class(smg_graph_node(p->g, id)) == SMG_CLASS_MAP && p->map_cost[id] <= 1.0;
 }
 
-/* A conversion between types of which memory has one: what would be stored lies there already. */
-static bool stores_the_same(const planner *p, smg_node_id id) {
+bool plan_stores_the_same(const planner *p, smg_node_id id) {
     const smg_node *n = smg_graph_node(p->g, id);
     return smg_op_converts(n->op) && smg_graph_storage(p->g, id) == smg_graph_storage(p->g, n->operand[0]);
 }
@@ -41,7 +40,7 @@ static bool stores_the_same(const planner *p, smg_node_id id) {
 static bool worth_storing(const planner *p, const marks *m, smg_node_id id) {
     const smg_node *n = smg_graph_node(p->g, id);
     double bytes, read = 0, operand;
-    if (!m->stored[id] || stores_the_same(p, id) || !bytes_of(p->g, id, &bytes)) return false;
+    if (!m->stored[id] || plan_stores_the_same(p, id) || !bytes_of(p->g, id, &bytes)) return false;
     for (int k = 0; k < n->operand_count; k++) {
         if (bytes_of(p->g, smg_space_source(p->g, n->operand[k]), &operand)) read += operand;
     }

@@ -100,9 +100,29 @@ static void by_lanes(void **state) {
         if (all_cases() || i % 3 != 0) check(&cases[i], SMG_TYPE_F32, i % 2 == 0);
 }
 
+/* The yardstick's readers take a weight of the file's own type from memory, too: no kernel converts it, in either list. */
+static void unfused(void **state) {
+    (void)state;
+    const smg_dim dim = {"rows", 64};
+    const smg_compile_options options = {.precision = SMG_TYPE_F16, .dims = &dim, .dim_count = 1, .unfused = true};
+    device_graph f;
+    bool found = device_graph_open(&f);
+    if (found) {
+        device_graph_parse(&f, HEAD "h = constant f16[104, 128] random seed=1 scale=0.2\nw = cast(h) : f32[104, 128]\n"
+                                    "y = contract(x, w) \"ri,oi->ro\"\noutput y = y\n");
+        const smg_target target = device_graph_gpu(&f);
+        device_graph_compile(&f, &target, &options);
+        expect_no_conversion_stored(f.c);
+        assert_int_equal(f.c->plan->steps.count, 1);
+    }
+    device_graph_close(&f);
+    if (!found) skip();
+}
+
 int main(void) {
     device_compiles_plainly();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_matrices), cmocka_unit_test(by_lanes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_matrices), cmocka_unit_test(by_lanes),
+                                       cmocka_unit_test(unfused)};
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }
 #else
