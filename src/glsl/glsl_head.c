@@ -146,9 +146,10 @@ static void write_shared(glsl_writer *w, smg_text *out) {
         const smg_tile *tile = &k->tiles.items[t];
         int64_t elements = smg_kernel_memory_bytes(k, t) / smg_type_device_bytes(tile->type);
         if (!smg_tile_in_shared(tile) || elements == 0) continue; /* the first tile of a memory stands for all */
-        int group = smg_tile_widest(k, t) ? SMG_WIDEST : smg_tile_wide(k, tile) ? SMG_WIDE : 1;
+        int group = smg_tile_group(k, t);
         int slots = smg_tile_slots(tile);
-        smg_text_addf(out, "shared %s t_%s", glsl_local_word(w, tile->type, group), w->tile_name[t]);
+        const char *word = group == SMG_PAIR ? "uint" : glsl_local_word(w, tile->type, group);
+        smg_text_addf(out, "shared %s t_%s", word, w->tile_name[t]);
         if (slots > 1 && glsl_slot_number(w, tile) >= 0) {
             smg_text_addf(out, "[%d]", slots); /* one behind the other as well, but a driver sees them apart */
             elements /= slots;

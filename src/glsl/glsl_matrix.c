@@ -32,7 +32,7 @@ static factor factor_of(glsl_writer *w, int shared, bool left, int axis, int alo
     f.step[0] = smg_tile_stride(w->k, tile, axis);
     f.step[1] = smg_tile_stride(w->k, tile, along);
     f.turned = left ? f.step[1] != 1 : f.step[1] == 1;
-    f.group = smg_tile_widest(w->k, f.tile) ? SMG_WIDEST : smg_tile_wide(w->k, tile) ? SMG_WIDE : 1;
+    f.group = smg_tile_group(w->k, f.tile);
     f.type = glsl_matrix_of(w, left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT);
     return f;
 }
@@ -198,14 +198,12 @@ void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr) {
 static void take(glsl_writer *w, const smg_instr *instr) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst], *from = &w->k->tiles.items[instr->a];
     const smg_layout *layout = &w->k->layouts.items[dst->layout];
-    bool left = dst->fragments == SMG_FRAGMENTS_LEFT;
-    int row = -1, col = -1;
-    if (!smg_matrix_sides(w->k, dst, &row, &col)) {
+    int own = -1, along = -1;
+    if (!smg_matrix_takes(w->k, instr, &own, &along)) {
         glsl_fail(w, SMG_INTERNAL, "a factor in registers is not of whole matrices");
         return;
     }
-    int own = left ? row : col, along = left ? col : row;
-    factor f = factor_of(w, instr->a, left, own, along);
+    factor f = factor_of(w, instr->a, dst->fragments == SMG_FRAGMENTS_LEFT, own, along);
     const char *part = glsl_subgroup_part(w, layout, own);
     for (int64_t n = 0; n < matrices_of(w, instr->dst); n++) {
         int64_t others = 0;
@@ -213,7 +211,9 @@ static void take(glsl_writer *w, const smg_instr *instr) {
             if (dst->axis[i] != own && dst->axis[i] != along)
                 others += begin_of(w, instr->dst, dst->axis[i], n) * smg_tile_stride(w->k, from, dst->axis[i]);
         const char *at = GLSL_STRING(w, "%lld", (long long)begin_of(w, instr->dst, own, n));
-        const char *k = GLSL_STRING(w, "%lld", (long long)begin_of(w, instr->dst, along, n));
+        int64_t step = begin_of(w, instr->dst, along, n);
+        if (from->in_runs) step = smg_matrix_place_in_runs(&w->k->matrix, step);
+        const char *k = GLSL_STRING(w, "%lld", (long long)step);
         load(w, &f, GLSL_STRING(w, "%s[%lld]", glsl_slice(w, instr->dst), (long long)n), glsl_plus(w, part, at), k,
              others);
     }

@@ -252,6 +252,8 @@ const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes,
  * has it. */
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
+/* Eight neighbours of 16 bits to a shared tile in runs, word by word. */
+void glsl_put_in_runs(glsl_writer *w, const glsl_iter *it, int tile, const char *value);
 /* The same as values: a float, a vec4; also of a view. */
 const char *glsl_tile_value(glsl_writer *w, const glsl_iter *it, int tile);
 const char *glsl_tile_group_value(glsl_writer *w, const glsl_iter *it, int tile);

@@ -45,6 +45,10 @@ static void store_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr, co
         GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, it, instr->dst), value);
         return;
     }
+    if (it->group == SMG_WIDEST && dst->in_runs) {
+        glsl_put_in_runs(w, it, instr->dst, value);
+        return;
+    }
     if (it->group == SMG_WIDEST || (dst->axis[dst->axis_count - 1] == last && smg_tile_wide(w->k, dst))) {
         GLSL_LINE(w, "%s = %s;", glsl_tile_group(w, it, instr->dst), value);
         return;
@@ -161,7 +165,8 @@ static void put(glsl_writer *w, const smg_instr *instr) {
     const char *valid = glsl_all_valid(w, &it, instr->axes, instr->axis_count);
     smg_type to = w->k->tiles.items[instr->dst].type;
     const char *value = GLSL_STRING(w, "%s[%s]", glsl_slice(w, instr->a), it.step);
-    bool halves = group == SMG_WIDEST && !smg_tile_widest(w->k, instr->dst);
+    int word = smg_tile_group(w->k, instr->dst);
+    bool halves = group == SMG_WIDEST && word != SMG_WIDEST && word != SMG_PAIR;
     if (!halves) value = glsl_memory_as(w, w->k->tiles.items[instr->a].type, to, group, value);
     const char *zero = glsl_zero_memory(w, to, group);
     if (valid != NULL) value = GLSL_STRING(w, "%s ? %s : %s", valid, value, zero);

@@ -2,13 +2,41 @@
  * buffers. */
 #include "glsl_private.h"
 
+/* Where the coordinate lies in the order of matrices by runs: bits that go the same way together. */
+static const char *place_in_runs(glsl_writer *w, const char *at) {
+    const smg_matrix *m = &w->k->matrix;
+    int run = smg_matrix_in_runs(m).run;
+    const char *place = GLSL_STRING(w, "(%s) >> %d << %d", at, run, run);
+    for (int bit = 0, to; bit < run; bit = to) {
+        int shift = smg_log2(smg_matrix_place_in_runs(m, INT64_C(1) << bit)) - bit;
+        for (to = bit + 1; to < run; to++)
+            if (smg_log2(smg_matrix_place_in_runs(m, INT64_C(1) << to)) - to != shift) break;
+        const char *way = shift == 0  ? ""
+                          : shift > 0 ? GLSL_STRING(w, " << %d", shift)
+                                      : GLSL_STRING(w, " >> %d", -shift);
+        place = GLSL_STRING(w, "%s | ((%s) & %d)%s", place, at, (1 << to) - (1 << bit), way);
+    }
+    return GLSL_STRING(w, "(%s)", place);
+}
+
 static const char *shared_place(glsl_writer *w, const glsl_iter *it, const smg_tile *tile) {
     const char *sum = glsl_slot(w, tile);
     for (int n = tile->axis_count - 1; n >= 0; n--) {
         int axis = tile->axis[n];
-        sum = glsl_plus(w, glsl_times_literal(w, it->coord[axis], smg_tile_stride(w->k, tile, axis)), sum);
+        const char *at = it->coord[axis];
+        if (tile->in_runs && n == tile->axis_count - 1) at = place_in_runs(w, at);
+        sum = glsl_plus(w, glsl_times_literal(w, at, smg_tile_stride(w->k, tile, axis)), sum);
     }
     return sum;
+}
+
+void glsl_put_in_runs(glsl_writer *w, const glsl_iter *it, int t, const char *value) {
+    int number = w->serial++;
+    GLSL_LINE(w, "int p%d = (%s) >> 1;", number, shared_place(w, it, &w->k->tiles.items[t]));
+    GLSL_LINE(w, "uvec4 o%d = %s;", number, value);
+    for (int64_t n = 0; n < SMG_WIDEST / SMG_PAIR; n++)
+        GLSL_LINE(w, "%s[p%d + %lld] = o%d[%lld];", glsl_slice(w, t), number,
+                  (long long)(smg_matrix_place_in_runs(&w->k->matrix, SMG_PAIR * n) / SMG_PAIR), number, (long long)n);
 }
 
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int t) {

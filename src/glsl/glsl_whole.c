@@ -138,7 +138,7 @@ void glsl_spill_matrices(glsl_writer *w, const smg_instr *spill, const char *who
     const smg_tile *dst = &w->k->tiles.items[spill->dst], *from = &w->k->tiles.items[spill->a];
     const smg_layout *layout = &w->k->layouts.items[from->layout];
     int64_t elements = smg_matrix_elements(&w->k->matrix, SMG_FRAGMENTS_SUMS);
-    int64_t group = smg_tile_widest(w->k, spill->dst) ? SMG_WIDEST : smg_tile_wide(w->k, dst) ? SMG_WIDE : 1;
+    int64_t group = smg_tile_group(w->k, spill->dst);
     const char *word = glsl_matrix_word(w, SMG_FRAGMENTS_SUMS, glsl_element_word(w, dst->type));
     const char *name = w->tile_name[spill->a];
     glsl_open(w, whole == NULL ? "" : GLSL_STRING(w, "if (%s)", whole));

@@ -75,6 +75,9 @@ typedef struct smg_tile {
                                 lowering has chosen layouts a kernel has none, and all are -1: such a program is
                                 verified, printed and parsed, and has no lanes to run on */
     int pad;                 /* SHARED: elements behind each run of the last axis */
+    bool in_runs;            /* SHARED, a factor: its last axis, what is contracted, is in the order that the other
+                                factor has where lanes load that by runs (smg_matrix_in_runs). PUT writes it, and TAKE
+                                finds whole matrices */
     int access;              /* VIEW: of a buffer of floats that is not written, without an index */
     int words;               /* EXCHANGE: how many of 4 bytes */
     /* REGISTER: of kernel->matrix. All products into SUMS are made by matrices; LEFT and RIGHT are factors of such, and
@@ -471,6 +474,8 @@ bool smg_tile_wide(const smg_kernel *k, const smg_tile *tile);
 /* The same of groups of SMG_WIDEST: elements of 16 bits that are written by such alone, and read by nothing but
  * products by matrices, or with partial sums, of which they are the right factor, by such groups. */
 bool smg_tile_widest(const smg_kernel *k, int tile);
+/* Elements of what a shared tile is an array of. */
+int smg_tile_group(const smg_kernel *k, int tile);
 /* Does the walk load groups of SMG_WIDEST as memory has them, and nothing else? */
 bool smg_walk_widest(const smg_kernel *k, const smg_instr *walk, int axis);
 /* The axis along which a lane owns whole groups in registers of the instruction's inner loop; -1: none. */
@@ -522,13 +527,17 @@ bool smg_matrix_lays(const smg_matrix *matrix, smg_fragments use, const smg_layo
 #define SMG_MATRIX_BITS SMG_LAYOUT_ORDER_BITS /* of a side */
 /* The order of what is contracted in which a lane has runs of SMG_WIDEST neighbours in registers, of both factors. */
 smg_layout_order smg_matrix_in_runs(const smg_matrix *matrix);
+/* Where an element of what is contracted lies in that order. Bits of `at` go their own ways. */
+int64_t smg_matrix_place_in_runs(const smg_matrix *matrix, int64_t at);
+/* Are neighbours in pairs still neighbours there? A word moves two then. */
+bool smg_matrix_pairs_in_runs(const smg_matrix *matrix);
 /* Has each subgroup, in a register tile of this layout, the left or the right factor of all that it multiplies into the
  * product's sums? The contracted axis in the order of the other factor, where that is in registers, too. */
 bool smg_matrix_held(const smg_kernel *k, const smg_instr *product, smg_fragments use, const smg_layout *layout);
 /* The axes on which a register tile of fragments has its matrices; false where it has none. */
 bool smg_matrix_sides(const smg_kernel *k, const smg_tile *tile, int *out_row, int *out_col);
-/* Can the TAKE read whole matrices from where it does? */
-bool smg_matrix_takes(const smg_kernel *k, const smg_instr *take);
+/* Can the TAKE read whole matrices from where it does? Along which axes: the factor's own, and what is contracted. */
+bool smg_matrix_takes(const smg_kernel *k, const smg_instr *take, int *out_own, int *out_along);
 /* The same of a TAKE by runs along what is contracted: lanes have it in any order, eight neighbours each. */
 bool smg_matrix_takes_runs(const smg_kernel *k, const smg_instr *take);
 /* A matrix is read from shared memory with its rows or its columns side by side. */

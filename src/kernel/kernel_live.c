@@ -208,11 +208,20 @@ static int64_t registers_beside(const smg_kernel *k, const smg_instr *in) {
     return in->kind == SMG_I_STAGE ? walk_registers(k, in) : 0;
 }
 
+/* A driver begins loads of the next step's factor where products have freed as many registers of this one's: of what
+ * SET has on its way one slot is there at a time. */
+static int slots_at_once(const smg_kernel *k, int tile) {
+    int slots = smg_tile_slots(&k->tiles.items[tile]);
+    for (int i = 0; slots > 1 && i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_SET && k->code.items[i].dst == tile) return 1;
+    return slots;
+}
+
 /* Of all slots; elements of a factor are two to a register. */
 static int64_t words_of(const smg_kernel *k, int tile) {
     const smg_tile *t = &k->tiles.items[tile];
     bool factor = t->fragments == SMG_FRAGMENTS_LEFT || t->fragments == SMG_FRAGMENTS_RIGHT;
-    int64_t registers = smg_tile_registers(k, t) * smg_tile_slots(t);
+    int64_t registers = smg_tile_registers(k, t) * slots_at_once(k, tile);
     return factor ? (registers + 1) / 2 : registers;
 }
 

@@ -96,6 +96,23 @@ smg_layout_order smg_matrix_in_runs(const smg_matrix *m) {
     return smg_layout_in_runs(&m->left, COL, &m->right, ROW, SMG_WIDEST);
 }
 
+int64_t smg_matrix_place_in_runs(const smg_matrix *m, int64_t at) {
+    const smg_layout_order order = smg_matrix_in_runs(m);
+    int bits = smg_log2(m->depth), block = bits;
+    int64_t place = at >> order.run << order.run;
+    for (int bit = 0; bit < order.run; bit++) {
+        int to = 0;
+        while (to < bits && order.bit[to] != bit) to++;
+        if (to == bits) to = block++; /* of the number of the matrix */
+        place |= (at >> bit & 1) << to;
+    }
+    return place;
+}
+
+bool smg_matrix_pairs_in_runs(const smg_matrix *m) {
+    return smg_matrix_place_in_runs(m, 1) == 1;
+}
+
 static bool same_order(const smg_matrix *m, const smg_layout_order *a, const smg_layout_order *b) {
     for (int i = 0; i < smg_log2(m->depth); i++)
         if (a->bit[i] != b->bit[i]) return false;
@@ -186,25 +203,48 @@ int64_t smg_matrix_word(const smg_kernel *k, int reg, int lane) {
     return reg / elements * m->rows * m->cols + at[ROW] * m->cols + at[COL];
 }
 
-bool smg_matrix_takes(const smg_kernel *k, const smg_instr *take) {
+static int last_axis(const smg_tile *t) {
+    return t->axis_count > 0 ? t->axis[t->axis_count - 1] : -1;
+}
+
+/* Has the factor in registers whole matrices whose elements along the axis come in some order? Which, and the other
+ * axis. */
+static bool lays_in_order(const smg_kernel *k, const smg_tile *factor, int along, int *out_own, smg_layout_order *out) {
+    const smg_layout *layout = &k->layouts.items[factor->layout];
+    bool left = factor->fragments == SMG_FRAGMENTS_LEFT;
+    *out = (smg_layout_order){0};
+    for (int i = 0; i < factor->axis_count; i++) {
+        int own = factor->axis[i], sides[2] = {left ? own : along, left ? along : own};
+        *out_own = own;
+        if (own != along && lays(&k->matrix, factor->fragments, layout, sides, left ? COL : ROW, out)) return true;
+    }
+    return false;
+}
+
+bool smg_matrix_takes(const smg_kernel *k, const smg_instr *take, int *out_own, int *out_along) {
     const smg_tile *dst = &k->tiles.items[take->dst], *a = &k->tiles.items[take->a];
-    int row, col, last = a->axis_count > 0 ? a->axis[a->axis_count - 1] : -1;
-    return smg_matrix_sides(k, dst, &row, &col) && (last == row || last == col);
+    int row, col, last = last_axis(a);
+    if (a->in_runs) {
+        const smg_layout_order runs = smg_matrix_in_runs(&k->matrix);
+        smg_layout_order order;
+        *out_along = last;
+        return lays_in_order(k, dst, last, out_own, &order) && same_order(&k->matrix, &order, &runs);
+    }
+    if (!smg_matrix_sides(k, dst, &row, &col)) return false;
+    bool left = dst->fragments == SMG_FRAGMENTS_LEFT;
+    *out_own = left ? row : col;
+    *out_along = left ? col : row;
+    return last == row || last == col;
 }
 
 bool smg_matrix_takes_runs(const smg_kernel *k, const smg_instr *take) {
     const smg_tile *dst = &k->tiles.items[take->dst], *a = &k->tiles.items[take->a];
-    const smg_layout *layout = &k->layouts.items[dst->layout];
-    bool left = dst->fragments == SMG_FRAGMENTS_LEFT;
-    int along = take->wide[0].axis, last = a->axis_count > 0 ? a->axis[a->axis_count - 1] : -1;
-    smg_layout_order order = {0};
-    if (take->wide[0].width != SMG_WIDEST || last != along || smg_tile_run(k, a) % SMG_WIDEST != 0) return false;
-    bool lies = false;
-    for (int i = 0; i < dst->axis_count; i++) {
-        int own = dst->axis[i], sides[2] = {left ? own : along, left ? along : own};
-        lies = lies || (own != along && lays(&k->matrix, dst->fragments, layout, sides, left ? COL : ROW, &order));
-    }
-    return lies && smg_layout_has_run(layout, along, SMG_WIDEST);
+    int along = take->wide[0].axis, own;
+    smg_layout_order order;
+    if (take->wide[0].width != SMG_WIDEST || last_axis(a) != along || smg_tile_run(k, a) % SMG_WIDEST != 0)
+        return false;
+    return !a->in_runs && lays_in_order(k, dst, along, &own, &order) &&
+           smg_layout_has_run(&k->layouts.items[dst->layout], along, SMG_WIDEST);
 }
 
 static bool lies_ready(const smg_kernel *k, int factor, smg_fragments use) {

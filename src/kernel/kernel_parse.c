@@ -212,6 +212,10 @@ static smg_status read_tile_line(kernel_reader *r) {
         SMG_TRY(kernel_read_int(r, 1, MOST_WORDS, &tile.words));
     }
     if (kernel_read_keyword(r, "pad")) SMG_TRY(kernel_read_int(r, 0, MOST_PAD, &tile.pad));
+    if (kernel_read_keyword(r, "in")) {
+        SMG_TRY(kernel_read_word(r, "runs"));
+        tile.in_runs = true;
+    }
     if (kernel_read_keyword(r, "slots")) {
         SMG_TRY(kernel_read_int(r, 2, SMG_SLOTS, &tile.slots));
         SMG_TRY(kernel_read_word(r, "along"));

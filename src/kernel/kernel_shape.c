@@ -221,7 +221,7 @@ int smg_tile_slots(const smg_tile *tile) {
 
 bool smg_tiles_slot_alike(const smg_kernel *k, const smg_tile *a, const smg_tile *b) {
     int slots = smg_tile_slots(a);
-    if (smg_tile_slots(b) != slots) return false;
+    if (smg_tile_slots(b) != slots || a->in_runs != b->in_runs) return false;
     return slots == 1 || (smg_kernel_steps_known(k, a->ring, slots) && smg_kernel_steps_known(k, b->ring, slots));
 }
 

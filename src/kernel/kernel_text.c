@@ -298,6 +298,7 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
                                                                         : " fragments");
         if (tile->residence == SMG_EXCHANGE) smg_text_addf(text, " words %d", tile->words);
         if (tile->pad != 0) smg_text_addf(text, " pad %d", tile->pad);
+        if (tile->in_runs) smg_text_add(text, " in runs");
         if (tile->slots > 0) {
             smg_text_addf(text, " slots %d along ", tile->slots);
             add_axis(k, text, tile->ring);

@@ -231,6 +231,20 @@ static smg_status verify_blocks(const kernel_verifier *v, const smg_kbuffer *buf
                         (long long)rows, (long long)cols, (long long)buffer->row);
 }
 
+/* Whole runs of the matrices' order. */
+static smg_status verify_runs(const kernel_verifier *v, const smg_tile *tile) {
+    const smg_matrix *m = &v->k->matrix;
+    if (!tile->in_runs) return SMG_OK;
+    bool good = tile->residence == SMG_SHARED && !tile->sliced && tile->axis_count > 0 && m->rows > 0 &&
+                m->left.axis_count > 0 && m->right.axis_count > 0 && tile->type == m->type;
+    int64_t extent = good ? v->k->axes.items[tile->axis[tile->axis_count - 1]].tile : 0;
+    if (good && extent % (INT64_C(1) << smg_matrix_in_runs(m).run) == 0) return SMG_OK;
+    return KERNEL_WRONG(v,
+                        "tile '%s' lies in runs; only shared ones of a matrix's type do, of a multiple of its runs "
+                        "along their last axis, where lanes have both factors by runs",
+                        tile->name);
+}
+
 static smg_status verify_tiles(const kernel_verifier *v) {
     for (int i = 0; i < v->k->tiles.count; i++) {
         const smg_tile *tile = &v->k->tiles.items[i];
@@ -255,6 +269,7 @@ static smg_status verify_tiles(const kernel_verifier *v) {
         SMG_TRY(verify_clamped(v, tile));
         SMG_TRY(verify_slots(v, tile));
         SMG_TRY(verify_slice(v, tile));
+        SMG_TRY(verify_runs(v, tile));
         if (smg_tile_elements(v->k, tile) > INT32_MAX)
             return KERNEL_WRONG(v, "tile '%s' has more than %d elements", tile->name, INT32_MAX);
     }

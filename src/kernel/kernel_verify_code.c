@@ -89,6 +89,9 @@ smg_status kernel_verify_tile(const kernel_verifier *v, const char *role, int ti
     smg_instr_kind kind = v->k->code.items[v->at].kind;
     if (t->sliced && kind != SMG_I_MMA && kind != SMG_I_TAKE)
         return KERNEL_WRONG(v, "%s '%s' is a slice, which products read and nothing writes", role, t->name);
+    if (t->in_runs && kind != SMG_I_PUT && kind != SMG_I_TAKE)
+        return KERNEL_WRONG(v, "%s '%s' lies in runs, where PUT moves elements to and TAKE finds matrices", role,
+                            t->name);
     for (int i = 0; i < t->axis_count; i++) SMG_TRY(kernel_verify_bound(v, t->axis[i]));
     return SMG_OK;
 }
@@ -289,8 +292,9 @@ static smg_status check_take(kernel_verifier *v, const smg_instr *instr) {
     if (!same || (dst->fragments != SMG_FRAGMENTS_LEFT && dst->fragments != SMG_FRAGMENTS_RIGHT))
         return KERNEL_WRONG(v, "'%s' and '%s' differ in type or axes, or '%s' is no factor of matrices", dst->name,
                             a->name, dst->name);
+    int own, along;
     bool runs = instr->wide[0].width != 0;
-    if (runs ? !smg_matrix_takes_runs(v->k, instr) : !smg_matrix_takes(v->k, instr))
+    if (runs ? !smg_matrix_takes_runs(v->k, instr) : !smg_matrix_takes(v->k, instr, &own, &along))
         return KERNEL_WRONG(v,
                             "'%s' does not lie as whole matrices, or '%s' not with their rows or columns side by side",
                             dst->name, a->name);

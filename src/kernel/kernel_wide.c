@@ -134,7 +134,7 @@ static bool whole_groups(const smg_kernel *k, const smg_tile *tile) {
 
 bool smg_tile_wide(const smg_kernel *k, const smg_tile *tile) {
     if (tile->sliced) tile = &k->tiles.items[tile->of];
-    bool wide = whole_groups(k, tile);
+    bool wide = whole_groups(k, tile) && !tile->in_runs; /* there a coordinate's neighbour is two elements on */
     for (int t = 0; tile->memory > 0 && t < k->tiles.count; t++)
         if (k->tiles.items[t].memory == tile->memory) wide = wide && whole_groups(k, &k->tiles.items[t]);
     return wide;
@@ -168,6 +168,13 @@ bool smg_tile_widest(const smg_kernel *k, int tile) {
     for (int t = 0; memory > 0 && t < k->tiles.count; t++)
         if (k->tiles.items[t].memory == memory && !is_widest(k, t)) return false;
     return is_widest(k, tile);
+}
+
+int smg_tile_group(const smg_kernel *k, int tile) {
+    const smg_tile *t = &k->tiles.items[tile];
+    if (t->in_runs) return smg_tile_widest(k, tile) && smg_matrix_pairs_in_runs(&k->matrix) ? SMG_PAIR : 1;
+    if (smg_tile_widest(k, tile)) return SMG_WIDEST;
+    return smg_tile_wide(k, t) ? SMG_WIDE : 1;
 }
 
 bool smg_walk_widest(const smg_kernel *k, const smg_instr *walk, int axis) {

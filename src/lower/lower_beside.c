@@ -55,6 +55,18 @@ static bool is_plain(const smg_kernel *k, beside_loop *b) {
     return good;
 }
 
+/* The left factor in the order of the right one's runs: put where its matrices are whole, which costs words in place of
+ * groups once, or where these are no pairs taken by runs as well. */
+static smg_instr take_left(smg_kernel *k, const smg_instr *product, int left) {
+    smg_tile *shared = &k->tiles.items[product->a];
+    smg_instr take = lower_take_runs(product, left);
+    if (!smg_matrix_pairs_in_runs(&k->matrix) || shared->axis[shared->axis_count - 1] != product->axes[0]) return take;
+    shared->in_runs = true;
+    shared->pad = SMG_MATRIX_PAD;
+    take.wide[0] = (smg_wide){0};
+    return take;
+}
+
 static bool comes_round(const smg_kernel *k, const beside_loop *b) {
     int64_t steps = smg_kernel_loop_steps(k, &k->code.items[b->begin]);
     return steps > SLOTS + 1 && steps % SLOTS == 0;
@@ -124,7 +136,7 @@ static smg_status append_body(smg_kernel *k, const smg_instr *old, const beside_
     SMG_TRY(append(k, old[b->left.put], 1));
     SMG_TRY(append_fetch(k, &old[b->left.fetch], 2, true));
     SMG_TRY(append_rights(k, old, b, 1));
-    SMG_TRY(append(k, lower_take_runs(&old[b->product[0]], left), 0));
+    SMG_TRY(append(k, take_left(k, &old[b->product[0]], left), 0));
     for (int n = 0; n < b->products; n++) {
         smg_instr product = old[b->product[n]];
         product.a = left;

@@ -182,13 +182,11 @@ static double waves_of(const smg_target *t, const plan_counts *c, double residen
     return waves < FEW_WAVES ? ceil(waves) : waves;
 }
 
-/* Seconds of all workgroups of a core, of which so many are there at a time: the last ones may be fewer, and then have
- * more of it. */
+/* Seconds of all workgroups of a core, of which so many are there at a time. Few waves end together: the last one takes
+ * as long as others, however few it has, since what a workgroup waits for is its own. */
 static double in_waves(double of_core, double residents, double work, double wait) {
-    double waves = of_core / residents, left = of_core - floor(waves) * residents;
-    if (waves >= FEW_WAVES) return waves * together_seconds(residents, work, wait);
-    double full = floor(waves) * together_seconds(residents, work, wait);
-    return left > 0 ? full + together_seconds(left, work, wait) : full;
+    double waves = of_core / residents;
+    return (waves < FEW_WAVES ? ceil(waves) : waves) * together_seconds(residents, work, wait);
 }
 
 double plan_longest_wait(const smg_target *t, const plan_costs *cost) {

@@ -507,11 +507,11 @@ static int64_t factor_registers(const guess *g, const block *b) {
     return blocks((down * m->m + across * m->n) * m->k, INT64_C(2) * g->s->subgroup);
 }
 
-/* The left factor of a step, the slice of it that is fetched, and right factors of two steps. */
+/* The factors of a step, and the slice of the left one that is fetched. */
 static int64_t beside_registers(const guess *g, const block *b) {
     const smg_matrix_shape *m = g->s->matrix;
     int64_t down = matrices_along(g, b, SMG_FRAGMENT_ROW), across = matrices_along(g, b, SMG_FRAGMENT_COLUMN);
-    int64_t rights = (int64_t)g->s->rings * g->products * across * m->n;
+    int64_t rights = g->products * across * m->n;
     return blocks((down * m->m + rights) * b->k, INT64_C(2) * g->s->subgroup) + (g->loop.ahead + 1) / 2;
 }
 

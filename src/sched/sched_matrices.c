@@ -12,6 +12,7 @@
 #define STREAM_RUN 8       /* halves that one load takes */
 #define STREAM_SUMS 128    /* of a lane, at most */
 #define BESIDE_SUMS 64     /* of a lane whose right factors alone come so, at most */
+#define BESIDE_IN_ROW 128  /* the same where no other subgroup of the workgroup reads them */
 #define BESIDE_SUBGROUPS 4 /* of their workgroup, at most: of two on a core one multiplies while the other waits */
 #define MOST_STREAMED 2    /* of them behind each other in one slice of a contraction */
 #define FACTOR_BYTES 2.0   /* of an element */
@@ -246,7 +247,8 @@ static smg_status add_beside(enumerator *e, lane_shape shape, smg_schedule s) {
     int64_t sums = (int64_t)shape.row_registers * shape.col_registers;
     bool known = s.matrix_left != NULL && s.matrix_right != NULL;
     bool plain = s.lane_depth == 1 && s.temporal < 0 && s.columns == 0 && s.held == 0;
-    if (!known || !plain || !smg_target_hides_loads(e->target) || sums * e->beside > BESIDE_SUMS) return SMG_OK;
+    int64_t most = s.matrix_rows == 1 ? BESIDE_IN_ROW : BESIDE_SUMS;
+    if (!known || !plain || !smg_target_hides_loads(e->target) || sums * e->beside > most) return SMG_OK;
     if (s.matrix_rows * s.matrix_cols > BESIDE_SUBGROUPS) return SMG_OK;
     if (!has_subgroups(e, &s, sums * shape.rows * shape.cols)) return SMG_OK;
     s.streams = true;

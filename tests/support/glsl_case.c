@@ -249,6 +249,11 @@ void glsl_check_shapes(void **state, hand_maker *make, size_t first, size_t step
     if (f->device && f->ran == ran) fail_msg("no kernel ran on %s", f->target.name);
 }
 
+void glsl_check_here(glsl_fixture *f, smg_arena *arena, smg_kernel *k) {
+    const hand_lanes l = {.rows = 1, .cols = k->lanes, .vec = 1, .subgroup = k->subgroup};
+    if (f->device) run_and_compare(f, arena, k, l, false);
+}
+
 void glsl_check(void **state, hand_maker *make) {
     glsl_check_shapes(state, make, 0, 1);
 }

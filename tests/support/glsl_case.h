@@ -36,6 +36,8 @@ void glsl_compile(glsl_fixture *f, smg_arena *arena, smg_kernel *k, const smg_ta
                   smg_spirv_module *out_module);
 /* Shapes first, first + step and so on. */
 void glsl_check_shapes(void **state, hand_maker *make, size_t first, size_t step);
+/* One kernel as it is, for the device's own subgroups; does nothing where there is no device. */
+void glsl_check_here(glsl_fixture *f, smg_arena *arena, smg_kernel *k);
 /* All shapes. */
 void glsl_check(void **state, hand_maker *make);
 /* Drivers take seconds for each of these: every kind meets a fourth of the shapes, and together they meet all. */

@@ -199,6 +199,57 @@ static const change stream_changes[] = {
     {"access 1 = b at [0] j*[32]", "access 1 = b at [4] j*[28]", "has no aligned groups of 8"},
 };
 
+/* y = a b: left factors lie in shared memory in the order in which lanes have right ones from memory. */
+static const char beside[] = "kernel beside\n"
+                             "lanes 16 subgroup 8 numbered\n"
+                             "axis i = 16 tile 8 grid\n"
+                             "axis j = 8 tile 8\n"
+                             "axis k = 32 tile 16\n"
+                             "grid i\n"
+                             "matrix 4 4 4 f16 registers column*2 lanes column*2:2 row*4\n"
+                             "left registers column*2 lanes column*2:2 row*4\n"
+                             "right registers row*2 lanes row*2:2 column*4\n"
+                             "layout 0 = [i, j] registers j*2 j*2:4 lanes j*2:2 i*4 subgroups i*2:4\n"
+                             "layout 1 = [i, j, k] registers j*2 j*2:4 k*16 lanes j*2:2 i*4 subgroups i*2:4\n"
+                             "layout 2 = [i, k] registers k*8 lanes k*2:8 i*4 subgroups i*2:4\n"
+                             "layout 3 = [j, k] registers k*8 j*2:4 lanes k*2:8 j*4 subgroups *2\n"
+                             "buffer a f16 [512] value 0\n"
+                             "buffer b f16 [256] value 1\n"
+                             "buffer y f32 [128] value 2 written\n"
+                             "tile s float register [i, j] layout 0 fragments\n"
+                             "tile fa f16 register [i, k] layout 2 left fragments\n"
+                             "tile fb f16 register [j, k] layout 3 right fragments\n"
+                             "tile sa f16 shared [i, k] pad 8 in runs\n"
+                             "tile na f16 staging [i, k]\n"
+                             "access 0 = a at [0] i*[32] k*[1]\n"
+                             "access 1 = b at [0] j*[32] k*[1]\n"
+                             "access 2 = y at [0] i*[8] j*[1]\n"
+                             "code\n"
+                             "  set s = 0\n"
+                             "  fetch na walk [i, k] along k ahead 0 = load(0)\n"
+                             "  loop k\n"
+                             "    put sa walk [i, k] = na\n"
+                             "    barrier\n"
+                             "    fetch na walk [i, k] along k ahead 1 = load(0)\n"
+                             "    take fa = sa\n"
+                             "    set fb by 8 k = load(1)\n"
+                             "    mma s += fa * fb over [k] layout 1\n"
+                             "    barrier\n"
+                             "  end\n"
+                             "  store 2 over [i, j] layout 0 = s\n";
+
+static const change beside_changes[] = {
+    {"pad 8 in runs", "pad 8", "'fa' does not lie as whole matrices"},
+    {"take fa = sa", "take fa by 8 k = sa", "'fa' does not lie as whole matrices"},
+    {"mma s += fa * fb", "mma s += sa * fb", "the left factor 'sa' lies in runs, where PUT moves elements to and TAKE"},
+    {"put sa walk [i, k] = na", "stage sa walk [i, k] = load(0)", "the result 'sa' lies in runs, where PUT"},
+    {"registers k*8 lanes k*2:8 i*4 subgroups i*2:4", "registers k*2 k*4:4 lanes k*2:2 i*4 subgroups i*2:4",
+     "'fa' does not lie as whole matrices"},
+    {"axis k = 32 tile 16", "axis k = 32 tile 8", "of a multiple of its runs along their last axis"},
+    {"tile na f16 staging [i, k]", "tile na f16 staging [i, k] in runs", "only shared ones of a matrix's type do"},
+    {"right registers row*2 lanes row*2:2 column*4\n", "", "where lanes have both factors by runs"},
+};
+
 /* y = a b, of which two subgroups share out k; each makes the sums of half of the columns whole. */
 static const char shares[] = "kernel shares\n"
                              "lanes 16 subgroup 8 numbered\n"
@@ -353,6 +404,7 @@ static void test_verdicts(void **state) {
     check_changes(chain, changes, SMG_COUNT_OF(changes));
     check_changes(ring, ring_changes, SMG_COUNT_OF(ring_changes));
     check_changes(stream, stream_changes, SMG_COUNT_OF(stream_changes));
+    check_changes(beside, beside_changes, SMG_COUNT_OF(beside_changes));
     check_changes(shares, share_changes, SMG_COUNT_OF(share_changes));
     check_changes(opaque, opaque_changes, SMG_COUNT_OF(opaque_changes));
 }
@@ -484,6 +536,73 @@ static void test_stream(void **state) {
     check_product(stream, 32, 1, 32);
 }
 
+/* So do those that shared memory has in that order. */
+static void test_beside(void **state) {
+    (void)state;
+    check_product(beside, 32, 1, 32);
+}
+
+/* Of the elements that lie where whole matrices have those of a lane, each lane has runs of eight, of both factors. */
+static void check_lane_runs(const smg_matrix *m, int run, const smg_layout *factor, int side, int lane) {
+    bool has[1 << SMG_MATRIX_BITS] = {false};
+    for (int at = 0; at < 1 << run; at++) {
+        int64_t place = smg_matrix_place_in_runs(m, at) % m->depth;
+        int64_t own = smg_layout_part(factor, side, SMG_LAYOUT_LANE, lane);
+        for (int64_t reg = 0; reg < smg_layout_registers(factor); reg++)
+            has[at] = has[at] || (own | smg_layout_part(factor, side, SMG_LAYOUT_REGISTER, reg)) == place;
+    }
+    for (int at = 0; at < 1 << run; at++) assert_int_equal(has[at], has[at / SMG_WIDEST * SMG_WIDEST]);
+}
+
+static void check_places(const smg_matrix *m, int lanes) {
+    int run = smg_matrix_in_runs(m).run;
+    bool taken[1 << SMG_MATRIX_BITS] = {false};
+    for (int at = 0; at < 1 << run; at++) {
+        int64_t place = smg_matrix_place_in_runs(m, at);
+        assert_true(place >= 0 && place < 1 << run && !taken[place]);
+        taken[place] = true;
+        assert_int_equal(smg_matrix_place_in_runs(m, at + (3 << run)), place + (3 << run));
+    }
+    for (int lane = 0; lane < lanes; lane++) {
+        check_lane_runs(m, run, &m->left, 1, lane);
+        check_lane_runs(m, run, &m->right, 0, lane);
+    }
+}
+
+/* As lanes of several devices have 16-bit factors, in the order of their k. */
+static void test_places(void **state) {
+    static const struct {
+        int lanes, side;
+        const char *sums, *left, *right;
+        int first; /* the place of element 1 */
+    } cases[] = {
+        {32, 16, "registers column*2 column*2:8 row*2:8 lanes column*4:2 row*8",
+         "registers column*2 column*2:8 row*2:8 lanes column*4:2 row*8",
+         "registers row*2 row*2:8 column*2:8 lanes row*4:2 column*8", 1},
+        {32, 16, "registers row*8:2 lanes column*16 row*2", "registers column*16 lanes row*16 *2",
+         "registers row*16 lanes column*16 *2", 1},
+        {32, 16, "registers row*8 lanes column*16 row*2:8", "registers column*8 lanes row*16 column*2:8",
+         "registers row*8 lanes column*16 row*2:8", 1},
+        {8, 8, "registers row*8 lanes column*8", "registers row*8 lanes column*8", "registers column*8 lanes row*8", 8},
+        {8, 4, "registers column*2 lanes column*2:2 row*4", "registers column*2 lanes column*2:2 row*4",
+         "registers row*2 lanes row*2:2 column*4", 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        char text[1024];
+        bench b;
+        (void)snprintf(text, sizeof text,
+                       "kernel places\nlanes %d subgroup %d numbered\naxis i = 16 tile 16 grid\ngrid i\n"
+                       "matrix %d %d %d f16 %s\nleft %s\nright %s\ncode\n",
+                       cases[i].lanes, cases[i].lanes, cases[i].side, cases[i].side, cases[i].side, cases[i].sums,
+                       cases[i].left, cases[i].right);
+        bench_open(&b, text);
+        check_places(&b.k->matrix, cases[i].lanes);
+        assert_int_equal(smg_matrix_place_in_runs(&b.k->matrix, 1), cases[i].first);
+        bench_close(&b);
+    }
+}
+
 /* So do sums that subgroups make whole a share each. */
 static void test_shares(void **state) {
     (void)state;
@@ -491,9 +610,9 @@ static void test_shares(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts),      cmocka_unit_test(test_shared_out),
-                                       cmocka_unit_test(test_chain),         cmocka_unit_test(test_ring),
-                                       cmocka_unit_test(test_stream),        cmocka_unit_test(test_shares),
-                                       cmocka_unit_test(test_opaque_by_lane)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_verdicts), cmocka_unit_test(test_shared_out), cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_ring),     cmocka_unit_test(test_stream),     cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_beside),   cmocka_unit_test(test_places),     cmocka_unit_test(test_opaque_by_lane)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
