@@ -168,10 +168,16 @@ static double together_seconds(double count, double work, double wait) {
     return seconds;
 }
 
+/* A scheduler of a core runs one subgroup at a time, and needs another while that one waits: have so many workgroups
+ * two for each? */
+static bool fill_schedulers(const smg_target *t, const plan_counts *c, double workgroups) {
+    return c->lanes * workgroups >= 2 * plan_width(t);
+}
+
 /* How well reads of near memory hide behind arithmetic. Where factors come straight from memory, lanes wait for those
- * of earlier steps as well: a scheduler of the core, which runs one subgroup at a time, needs another meanwhile. */
+ * of earlier steps as well. */
 static double near_overlap(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
-    bool lone = c->streamed + c->hidden > 0 && c->lanes * residents < 2 * plan_width(t);
+    bool lone = c->streamed + c->hidden > 0 && !fill_schedulers(t, c, residents);
     return lone ? cost->lone_overlap : cost->near_overlap;
 }
 
@@ -182,11 +188,19 @@ static double waves_of(const smg_target *t, const plan_counts *c, double residen
     return waves < FEW_WAVES ? ceil(waves) : waves;
 }
 
-/* Seconds of all workgroups of a core, of which so many are there at a time. Few waves end together: the last one takes
- * as long as others, however few it has, since what a workgroup waits for is its own. */
-static double in_waves(double of_core, double residents, double work, double wait) {
-    double waves = of_core / residents;
-    return (waves < FEW_WAVES ? ceil(waves) : waves) * together_seconds(residents, work, wait);
+typedef struct core_share {
+    double workgroups, residents; /* of one core, in all and at a time */
+    double work, wait;            /* seconds of one of them */
+} core_share;
+
+/* Seconds of all workgroups of a core. The last ones may be fewer, and then have more of it; but as few as leave
+ * schedulers idle take as long as the others. */
+static double in_waves(const smg_target *t, const plan_counts *c, const core_share *s) {
+    double waves = s->workgroups / s->residents, left = s->workgroups - floor(waves) * s->residents;
+    double all = together_seconds(s->residents, s->work, s->wait);
+    if (waves >= FEW_WAVES) return waves * all;
+    if (left > 0 && !fill_schedulers(t, c, left)) return ceil(waves) * all;
+    return floor(waves) * all + (left > 0 ? together_seconds(left, s->work, s->wait) : 0);
 }
 
 double plan_longest_wait(const smg_target *t, const plan_costs *cost) {
@@ -215,7 +229,7 @@ static double cores_seconds(const smg_target *t, const plan_costs *cost, const p
     double transfer = cost->transfer * moved / c->workgroups / (t->cache_bandwidth / cores);
     double barriers = c->barriers * t->barrier_cost + c->subgroup_barriers * t->subgroup_barrier_cost;
     double wait = c->wait + waited_for(t, cost, c, residents) + barriers * cost->barrier + transfer;
-    return in_waves(of_core, together, work, wait);
+    return in_waves(t, c, &(core_share){of_core, together, work, wait});
 }
 
 /* Memory has as much on its way as lanes have room for (Little's law): so long it takes where that is too little. The
