@@ -375,14 +375,12 @@ static double bytes_of(const smg_tile *tile) {
     return (double)smg_type_device_bytes(tile->type);
 }
 
-/* A tile that is turned on the way is written element by element, and neighbours meet in the same banks; one in runs
- * word by word. */
+/* A tile that is turned on the way is written element by element, and neighbours meet in the same banks. */
 static void count_put(walk *w, const smg_instr *in, double group) {
     const smg_tile *t = &w->k->tiles.items[in->dst];
     double elements = (double)smg_tile_elements(w->k, t);
     bool turned = t->axis_count > 0 && t->axis[t->axis_count - 1] != in->axes[in->axis_count - 1];
-    double most = t->in_runs ? SMG_PAIR : SMG_WIDE;
-    w->out->slots += w->trips * elements * w->cost->put / (turned ? 1 : plan_lesser(group, most));
+    w->out->slots += w->trips * elements * w->cost->put / (turned ? 1 : plan_lesser(group, SMG_WIDE));
     w->out->near += w->trips * elements * bytes_of(t) * (turned ? 2 : 1);
 }
 
