@@ -531,6 +531,8 @@ smg_layout_order smg_matrix_in_runs(const smg_matrix *matrix);
 int64_t smg_matrix_place_in_runs(const smg_matrix *matrix, int64_t at);
 /* Are neighbours in pairs still neighbours there? A word moves two then. */
 bool smg_matrix_pairs_in_runs(const smg_matrix *matrix);
+/* Is it the order that matrices have by themselves? */
+bool smg_matrix_has_own_order(const smg_matrix *matrix);
 /* Has each subgroup, in a register tile of this layout, the left or the right factor of all that it multiplies into the
  * product's sums? The contracted axis in the order of the other factor, where that is in registers, too. */
 bool smg_matrix_held(const smg_kernel *k, const smg_instr *product, smg_fragments use, const smg_layout *layout);

@@ -113,6 +113,13 @@ bool smg_matrix_pairs_in_runs(const smg_matrix *m) {
     return smg_matrix_place_in_runs(m, 1) == 1;
 }
 
+bool smg_matrix_has_own_order(const smg_matrix *m) {
+    bool own = true;
+    for (int bit = 0; bit < smg_matrix_in_runs(m).run; bit++)
+        own = own && smg_matrix_place_in_runs(m, INT64_C(1) << bit) == INT64_C(1) << bit;
+    return own;
+}
+
 static bool same_order(const smg_matrix *m, const smg_layout_order *a, const smg_layout_order *b) {
     for (int i = 0; i < smg_log2(m->depth); i++)
         if (a->bit[i] != b->bit[i]) return false;

@@ -55,13 +55,13 @@ static bool is_plain(const smg_kernel *k, beside_loop *b) {
     return good;
 }
 
-/* The left factor in the order of the right one's runs: put where its matrices are whole, which costs words in place of
- * groups once, or where these are no pairs taken by runs as well. */
+/* The left factor has to come in the order of the right one's runs. Put in that order it lies as whole matrices, which
+ * every subgroup loads at once. Where the order parts the two elements of a word, lanes take runs of it instead. */
 static smg_instr take_left(smg_kernel *k, const smg_instr *product, int left) {
     smg_tile *shared = &k->tiles.items[product->a];
     smg_instr take = lower_take_runs(product, left);
     if (!smg_matrix_pairs_in_runs(&k->matrix) || shared->axis[shared->axis_count - 1] != product->axes[0]) return take;
-    shared->in_runs = true;
+    shared->in_runs = !smg_matrix_has_own_order(&k->matrix);
     shared->pad = SMG_MATRIX_PAD;
     take.wide[0] = (smg_wide){0};
     return take;

@@ -575,17 +575,19 @@ static void test_places(void **state) {
         int lanes, side;
         const char *sums, *left, *right;
         int first; /* the place of element 1 */
+        bool own;
     } cases[] = {
         {32, 16, "registers column*2 column*2:8 row*2:8 lanes column*4:2 row*8",
          "registers column*2 column*2:8 row*2:8 lanes column*4:2 row*8",
-         "registers row*2 row*2:8 column*2:8 lanes row*4:2 column*8", 1},
+         "registers row*2 row*2:8 column*2:8 lanes row*4:2 column*8", 1, false},
         {32, 16, "registers row*8:2 lanes column*16 row*2", "registers column*16 lanes row*16 *2",
-         "registers row*16 lanes column*16 *2", 1},
+         "registers row*16 lanes column*16 *2", 1, true},
         {32, 16, "registers row*8 lanes column*16 row*2:8", "registers column*8 lanes row*16 column*2:8",
-         "registers row*8 lanes column*16 row*2:8", 1},
-        {8, 8, "registers row*8 lanes column*8", "registers row*8 lanes column*8", "registers column*8 lanes row*8", 8},
+         "registers row*8 lanes column*16 row*2:8", 1, true},
+        {8, 8, "registers row*8 lanes column*8", "registers row*8 lanes column*8", "registers column*8 lanes row*8", 8,
+         false},
         {8, 4, "registers column*2 lanes column*2:2 row*4", "registers column*2 lanes column*2:2 row*4",
-         "registers row*2 lanes row*2:2 column*4", 1},
+         "registers row*2 lanes row*2:2 column*4", 1, false},
     };
     (void)state;
     for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
@@ -599,6 +601,7 @@ static void test_places(void **state) {
         bench_open(&b, text);
         check_places(&b.k->matrix, cases[i].lanes);
         assert_int_equal(smg_matrix_place_in_runs(&b.k->matrix, 1), cases[i].first);
+        assert_int_equal(smg_matrix_has_own_order(&b.k->matrix), cases[i].own);
         bench_close(&b);
     }
 }
