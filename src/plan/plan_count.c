@@ -380,7 +380,7 @@ static void count_put(walk *w, const smg_instr *in, double group) {
     const smg_tile *t = &w->k->tiles.items[in->dst];
     double elements = (double)smg_tile_elements(w->k, t);
     bool turned = t->axis_count > 0 && t->axis[t->axis_count - 1] != in->axes[in->axis_count - 1];
-    w->out->slots += w->trips * elements * w->cost->put / (turned ? 1 : plan_lesser(group, SMG_WIDE));
+    w->out->slots += w->trips * elements * PLAN_PUT / (turned ? 1 : plan_lesser(group, SMG_WIDE));
     w->out->near += w->trips * elements * bytes_of(t) * (turned ? 2 : 1);
 }
 
@@ -491,7 +491,7 @@ static double read_slots(walk *w, const smg_instr *in, double rows, double colum
     double widened = (a->type != SMG_TYPE_F32 ? rows * depth : 0) + (b->type != SMG_TYPE_F32 ? columns * depth : 0);
     if (in->terms > 0) widened = 2 * rows * columns * depth / in->terms; /* and added */
     return (left.groups + right.groups) * w->cost->group_read + (left.words + right.words) * w->cost->word_read +
-           widened * w->cost->widen;
+           widened;
 }
 
 /* The same where operands are views of memory; what a lane holds is there. */
@@ -503,7 +503,7 @@ static double view_slots(walk *w, const smg_instr *in, double rows, double colum
     double passing = rows * columns > PLAN_VECTOR_SUMS ? 3.0 * rows * columns : 0;
     /* Groups of eight are one read each; what they consist of is made wider. */
     bool eights = smg_kernel_product_group(w->k, in) == SMG_WIDEST;
-    double read = eights ? w->cost->view_read / SMG_WIDEST + w->cost->widen : w->cost->view_read;
+    double read = eights ? w->cost->view_read / SMG_WIDEST + 1 : w->cost->view_read;
     return ((rows + columns) * read + passing) * depth;
 }
 
@@ -647,7 +647,7 @@ static void begin_loop(walk *w, const smg_instr *in) {
 static void count_spill(walk *w, const smg_instr *in) {
     const smg_tile *t = &w->k->tiles.items[in->dst];
     double elements = (double)smg_tile_elements(w->k, t);
-    w->out->slots += w->trips * elements * w->cost->put;
+    w->out->slots += w->trips * elements * PLAN_PUT;
     w->out->near += w->trips * elements * bytes_of(t) * 2;
 }
 
@@ -671,9 +671,7 @@ static void step(walk *w, const smg_instr *in) {
     case SMG_I_STORE: count_store(w, in); break;
     case SMG_I_MMA: count_product(w, in); break;
     case SMG_I_JOIN: count_join(w, in); break;
-    case SMG_I_LEAVE:
-        count_words(w, in->registers * w->out->lanes, w->cost->join * in->registers * w->out->lanes);
-        break;
+    case SMG_I_LEAVE: count_words(w, in->registers * w->out->lanes, PLAN_JOIN * in->registers * w->out->lanes); break;
     case SMG_I_FOLD:
     case SMG_I_GATHER: count_gather(w, in); break;
     case SMG_I_STAGE: count_stage(w, in); break;

@@ -221,16 +221,12 @@ typedef struct plan_costs {
     double product;               /* slots: one multiply-add of a product */
     double group_read, word_read; /* one read of shared memory: of a 16-byte group, of a word alone */
     double beside;                /* more, as a share, of a product that another one's left factor is read again for */
-    double widen;                 /* an element of 16 bits as a float */
     double matrix;                /* times what the matrix units alone would take */
     double column_turns;          /* turns of near memory that a subgroup's read of the right operand takes */
     double view_read;             /* a word of an operand where it lies in memory */
     double map, element, load;    /* elementwise: a multiply-add's worth of arithmetic, one element, its load */
-    double value;                 /* an element of which nothing is loaded that a loop moves, where all is loaded as it
-                                     lies: beside products of staged factors it takes what others do */
     double walk, walk_map;        /* one step of a walk by all invocations, and its arithmetic */
-    double put;                   /* one store to shared memory */
-    double hop, join;             /* one exchange between lanes; one sum joined */
+    double hop;                   /* one exchange between lanes */
     double round;                 /* one round of a loop */
     double spill;                 /* a register that does not fit, each time */
     double near;                  /* share of what bytes from the memory near a core take: shared, and its own cache */
@@ -279,6 +275,11 @@ typedef struct plan_counts {
     double stored;                      /* bytes of results, of all */
     double flops;                       /* useful, x2, of all */
 } plan_counts;
+
+/* Slots that all targets take alike. An element of 16 bits that becomes a float takes one, and so does one that a loop
+ * moves and nothing loads. */
+#define PLAN_PUT 2.0   /* a store to shared memory, and its address */
+#define PLAN_JOIN 12.0 /* one sum joined: left, read, added */
 
 #define PLAN_WORD 4.0
 #define PLAN_NEAR_RUN 128.0       /* bytes side by side that the memory near a core hands out at a time */

@@ -312,7 +312,7 @@ static bool has_branch(const guess *g, const outline_value *v, double elements) 
 static void count_stage(guess *g, const block *b, const outline_value *v, double elements, double times) {
     const plan_costs *cost = g->o->cost;
     int unit = unit_of(g, v);
-    double group = unit >= 0 && g->s->tile[unit] % GROUP == 0 ? cost->group : 1, put = cost->put / group;
+    double group = unit >= 0 && g->s->tile[unit] % GROUP == 0 ? cost->group : 1, put = PLAN_PUT / group;
     if (b->pairs && unit >= 0 && g->s->tile[unit] % SMG_WIDEST == 0) group *= 2;
     double steps = ceil(elements / group / g->c.lanes) * g->c.lanes;
     double before = g->c.traffic;
@@ -368,7 +368,7 @@ static void spill(guess *g, const outline_value *v, int64_t across, const block 
     if (!g->counts) return;
     count_elements(g, v, v->axes, b->trips);
     if (forwarded) return;
-    g->c.slots += b->trips * elements * g->o->cost->put;
+    g->c.slots += b->trips * elements * PLAN_PUT;
     g->c.near += b->trips * elements * factor_bytes(g, b) * 2;
 }
 
@@ -459,7 +459,7 @@ static void join(guess *g, const block *b) {
         return;
     }
     g->join_bytes = plan_larger(g->join_bytes, plan_lesser(sums, most) * PLAN_WORD * lanes);
-    g->c.slots += cost->join * sums * lanes;
+    g->c.slots += PLAN_JOIN * sums * lanes;
     g->c.near += 2 * sums * lanes * PLAN_WORD;
     g->c.barriers += 3 * times;
     g->c.wait += 2 * times * g->o->target->load_latency * cost->near_wait;
@@ -472,7 +472,7 @@ static void take_sums(guess *g, const outline_fold *f, const block *b) {
     double bytes = sums * lanes * PLAN_WORD, turns = ceil(bytes / SMG_OPAQUE_BYTES);
     double times = slices_of(g, f->result | f->folded);
     g->join_bytes = plan_larger(g->join_bytes, plan_lesser(bytes, SMG_OPAQUE_BYTES));
-    g->c.slots += times * (cost->join + cost->hop) * sums * lanes;
+    g->c.slots += times * (PLAN_JOIN + cost->hop) * sums * lanes;
     g->c.near += times * 2 * bytes;
     g->c.subgroup_barriers += times * 2 * turns;
     g->c.wait += times * turns * g->o->target->load_latency * cost->near_wait;
