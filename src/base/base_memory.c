@@ -9,13 +9,16 @@
 
 #include <stdio.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SMG_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if !defined(__has_feature) /* clang's way to say what gcc defines */
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 #define SMG_ASAN 1
 #endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define SMG_TSAN 1
 #endif
+
 #if defined(SMG_ASAN)
 #include <sanitizer/asan_interface.h>
 #define ARENA_GAP ((size_t)16)
@@ -25,13 +28,6 @@
 #define ARENA_GAP ((size_t)0)
 #endif
 
-#if defined(__SANITIZE_THREAD__)
-#define SMG_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SMG_TSAN 1
-#endif
-#endif
 #if defined(SMG_TSAN)
 #include <sanitizer/tsan_interface.h>
 static const char drivers_memory = 0; /* its address alone */

@@ -307,21 +307,15 @@ static void load_ahead(glsl_writer *w, const smg_instr *instr) {
     glsl_close(w);
 }
 
-static const smg_instr *setter_of(const smg_kernel *k, int tile) {
-    for (int i = 0; i < k->code.count; i++)
-        if (k->code.items[i].kind == SMG_I_SET && k->code.items[i].dst == tile) return &k->code.items[i];
-    return NULL;
-}
-
 bool glsl_is_loaded_ahead(const glsl_writer *w, int tile) {
-    const smg_instr *set = setter_of(w->k, tile);
+    const smg_instr *set = smg_kernel_setter(w->k, tile);
     return set != NULL && smg_instr_ahead_axis(w->k, set) >= 0;
 }
 
 void glsl_make_matrix(glsl_writer *w, int tile, int64_t number, const char *name) {
     const smg_layout *layout = &w->k->layouts.items[w->k->tiles.items[tile].layout];
     int64_t elements = smg_matrix_elements(&w->k->matrix, w->k->tiles.items[tile].fragments);
-    int along = setter_of(w->k, tile)->wide[0].axis;
+    int along = smg_kernel_setter(w->k, tile)->wide[0].axis;
     int64_t first = next_run(layout, along, 0);
     for (int run = 0; first < smg_layout_registers(layout); run++, first = next_run(layout, along, first + 1))
         for (int n = 0; n < SMG_WIDEST; n++) {

@@ -379,6 +379,9 @@ smg_kind smg_tile_kind(const smg_tile *tile);
 /* The 32-bit type of the kind: what lanes compute with. */
 smg_type smg_kind_type(smg_kind kind);
 bool smg_tile_has(const smg_tile *tile, int axis);
+int smg_tile_last_axis(const smg_tile *tile); /* -1: it has none */
+/* The first SET of the tile; NULL. */
+const smg_instr *smg_kernel_setter(const smg_kernel *k, int tile);
 bool smg_tile_clamps(const smg_tile *tile, int axis);
 /* Is every element of a tile of the axis valid, whatever the sizes are? looped: a loop over it is open. */
 bool smg_kernel_comes_out_even(const smg_kernel *k, int axis, bool looped);

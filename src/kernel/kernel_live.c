@@ -212,9 +212,7 @@ static int64_t registers_beside(const smg_kernel *k, const smg_instr *in) {
  * SET has on its way one slot is there at a time. */
 static int slots_at_once(const smg_kernel *k, int tile) {
     int slots = smg_tile_slots(&k->tiles.items[tile]);
-    for (int i = 0; slots > 1 && i < k->code.count; i++)
-        if (k->code.items[i].kind == SMG_I_SET && k->code.items[i].dst == tile) return 1;
-    return slots;
+    return slots > 1 && smg_kernel_setter(k, tile) != NULL ? 1 : slots;
 }
 
 /* Of all slots; elements of a factor are two to a register. */

@@ -109,21 +109,25 @@ int64_t smg_matrix_place_in_runs(const smg_matrix *m, int64_t at) {
     return place;
 }
 
-bool smg_matrix_pairs_in_runs(const smg_matrix *m) {
-    return smg_matrix_place_in_runs(m, 1) == 1;
-}
-
-bool smg_matrix_has_own_order(const smg_matrix *m) {
-    bool own = true;
-    for (int bit = 0; bit < smg_matrix_in_runs(m).run; bit++)
-        own = own && smg_matrix_place_in_runs(m, INT64_C(1) << bit) == INT64_C(1) << bit;
-    return own;
-}
-
 static bool same_order(const smg_matrix *m, const smg_layout_order *a, const smg_layout_order *b) {
     for (int i = 0; i < smg_log2(m->depth); i++)
         if (a->bit[i] != b->bit[i]) return false;
     return true;
+}
+
+static smg_layout_order own_order(const smg_matrix *m) {
+    smg_layout_order own = {0};
+    for (int i = 0; i < smg_log2(m->depth); i++) own.bit[i] = (int8_t)i;
+    return own;
+}
+
+bool smg_matrix_pairs_in_runs(const smg_matrix *m) {
+    return smg_matrix_in_runs(m).bit[0] == 0;
+}
+
+bool smg_matrix_has_own_order(const smg_matrix *m) {
+    const smg_layout_order runs = smg_matrix_in_runs(m), own = own_order(m);
+    return same_order(m, &runs, &own);
 }
 
 /* The order in which a factor of the product has what is contracted; of one in shared memory as it is. false: it does
@@ -132,8 +136,7 @@ static bool order_of(const smg_kernel *k, const smg_instr *product, smg_fragment
                      smg_layout_order *out) {
     int sides[2], depth = product->axes[0];
     if (!smg_kernel_product_sides(k, product, &sides[ROW], &sides[COL])) return false;
-    *out = (smg_layout_order){0};
-    for (int i = 0; i < smg_log2(k->matrix.depth); i++) out->bit[i] = (int8_t)i;
+    *out = own_order(&k->matrix);
     if (layout == NULL) return true;
     int contracted = use == SMG_FRAGMENTS_LEFT ? COL : ROW;
     sides[contracted] = depth;
@@ -176,7 +179,7 @@ bool smg_matrix_held(const smg_kernel *k, const smg_instr *product, smg_fragment
 
 bool smg_matrix_side_by_side(const smg_kernel *k, const smg_instr *product, int factor) {
     const smg_tile *t = &k->tiles.items[factor];
-    int row, col, last = t->axis_count > 0 ? t->axis[t->axis_count - 1] : -1;
+    int row, col, last = smg_tile_last_axis(t);
     if (t->residence != SMG_SHARED || last == product->axes[0]) return true;
     return smg_kernel_product_sides(k, product, &row, &col) && last == (factor == product->a ? row : col);
 }
@@ -210,10 +213,6 @@ int64_t smg_matrix_word(const smg_kernel *k, int reg, int lane) {
     return reg / elements * m->rows * m->cols + at[ROW] * m->cols + at[COL];
 }
 
-static int last_axis(const smg_tile *t) {
-    return t->axis_count > 0 ? t->axis[t->axis_count - 1] : -1;
-}
-
 /* Has the factor in registers whole matrices whose elements along the axis come in some order? Which, and the other
  * axis. */
 static bool lays_in_order(const smg_kernel *k, const smg_tile *factor, int along, int *out_own, smg_layout_order *out) {
@@ -230,25 +229,22 @@ static bool lays_in_order(const smg_kernel *k, const smg_tile *factor, int along
 
 bool smg_matrix_takes(const smg_kernel *k, const smg_instr *take, int *out_own, int *out_along) {
     const smg_tile *dst = &k->tiles.items[take->dst], *a = &k->tiles.items[take->a];
-    int row, col, last = last_axis(a);
-    if (a->in_runs) {
-        const smg_layout_order runs = smg_matrix_in_runs(&k->matrix);
+    const smg_layout_order wanted = a->in_runs ? smg_matrix_in_runs(&k->matrix) : own_order(&k->matrix);
+    int last = smg_tile_last_axis(a);
+    for (int i = 0; dst->layout >= 0 && i < dst->axis_count; i++) {
         smg_layout_order order;
-        *out_along = last;
-        return lays_in_order(k, dst, last, out_own, &order) && same_order(&k->matrix, &order, &runs);
+        *out_along = dst->axis[i];
+        if (lays_in_order(k, dst, *out_along, out_own, &order) && same_order(&k->matrix, &order, &wanted))
+            return last == *out_along || (last == *out_own && !a->in_runs);
     }
-    if (!smg_matrix_sides(k, dst, &row, &col)) return false;
-    bool left = dst->fragments == SMG_FRAGMENTS_LEFT;
-    *out_own = left ? row : col;
-    *out_along = left ? col : row;
-    return last == row || last == col;
+    return false;
 }
 
 bool smg_matrix_takes_runs(const smg_kernel *k, const smg_instr *take) {
     const smg_tile *dst = &k->tiles.items[take->dst], *a = &k->tiles.items[take->a];
     int along = take->wide[0].axis, own;
     smg_layout_order order;
-    if (take->wide[0].width != SMG_WIDEST || last_axis(a) != along || smg_tile_run(k, a) % SMG_WIDEST != 0)
+    if (take->wide[0].width != SMG_WIDEST || smg_tile_last_axis(a) != along || smg_tile_run(k, a) % SMG_WIDEST != 0)
         return false;
     return !a->in_runs && lays_in_order(k, dst, along, &own, &order) &&
            smg_layout_has_run(&k->layouts.items[dst->layout], along, SMG_WIDEST);

@@ -22,6 +22,16 @@ int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile) {
     return elements;
 }
 
+int smg_tile_last_axis(const smg_tile *tile) {
+    return tile->axis_count > 0 ? tile->axis[tile->axis_count - 1] : -1;
+}
+
+const smg_instr *smg_kernel_setter(const smg_kernel *k, int tile) {
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_SET && k->code.items[i].dst == tile) return &k->code.items[i];
+    return NULL;
+}
+
 bool smg_tile_has(const smg_tile *tile, int axis) {
     for (int i = 0; i < tile->axis_count; i++)
         if (tile->axis[i] == axis) return true;

@@ -60,7 +60,7 @@ static bool is_plain(const smg_kernel *k, beside_loop *b) {
 static smg_instr take_left(smg_kernel *k, const smg_instr *product, int left) {
     smg_tile *shared = &k->tiles.items[product->a];
     smg_instr take = lower_take_runs(product, left);
-    if (!smg_matrix_pairs_in_runs(&k->matrix) || shared->axis[shared->axis_count - 1] != product->axes[0]) return take;
+    if (!smg_matrix_pairs_in_runs(&k->matrix) || smg_tile_last_axis(shared) != product->axes[0]) return take;
     shared->in_runs = !smg_matrix_has_own_order(&k->matrix);
     shared->pad = SMG_MATRIX_PAD;
     take.wide[0] = (smg_wide){0};

@@ -34,10 +34,6 @@ static bool aligned(const smg_kernel *k, const smg_target *target, int access, i
     return aligned_by(k, target, access, along(axis), least);
 }
 
-static int last_axis(const smg_tile *tile) {
-    return tile->axis_count > 0 ? tile->axis[tile->axis_count - 1] : -1;
-}
-
 typedef struct group_seek {
     const smg_kernel *k;
     const smg_target *target;
@@ -66,9 +62,9 @@ static void widen_map(const smg_kernel *k, const smg_target *target, smg_instr *
     int axis = smg_kernel_run_axis(k, in);
     if (in->kind == SMG_I_SPILL) {
         const smg_tile *dst = &k->tiles.items[in->dst];
-        if (axis >= 0 && smg_tile_wide(k, dst) && last_axis(dst) == axis)
+        if (axis >= 0 && smg_tile_wide(k, dst) && smg_tile_last_axis(dst) == axis)
             in->wide[0] = along(axis);
-        else if (smg_kernel_pair_axis(k, in) == last_axis(dst))
+        else if (smg_kernel_pair_axis(k, in) == smg_tile_last_axis(dst))
             in->matrices = smg_kernel_spills_matrices(k, in, &in->wide[0]);
         return;
     }
@@ -142,7 +138,7 @@ static bool factor_lies(const smg_kernel *k, const smg_target *target, int tile,
     const smg_tile *t = &k->tiles.items[tile];
     if (wide.axis < 0) return false;
     if (t->residence == SMG_VIEW) return never_written(k, t->access) && aligned_by(k, target, t->access, wide, least);
-    return smg_tile_wide(k, t) && last_axis(t) == wide.axis;
+    return smg_tile_wide(k, t) && smg_tile_last_axis(t) == wide.axis;
 }
 
 /* Halves of a view go by eight, 16 bytes as well, where all of its groups are whole. */
@@ -157,7 +153,7 @@ static int width_of(const smg_kernel *k, const smg_instr *in) {
  * views have no owner that reads runs of them. */
 static void widen_product(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     int inner = in->axes[in->axis_count - 1], run = smg_kernel_run_axis(k, in);
-    int rows = last_axis(&k->tiles.items[in->a]);
+    int rows = smg_tile_last_axis(&k->tiles.items[in->a]);
     smg_wide group = along_by(inner, smg_kernel_product_group(k, in));
     bool fragments = k->tiles.items[in->dst].fragments != SMG_FRAGMENTS_NONE;
     bool groups = group.width >= SMG_WIDE && !fragments && in->terms == 0; /* pairs are of one k */
@@ -202,7 +198,7 @@ static void fill_by(smg_kernel *k, int tile, int axis, int width) {
 
 /* What fills the shared tile goes by eights of 16 bits where it may; how it went before. */
 static bool may_be_widest(const smg_kernel *k, const smg_target *target, int tile, smg_wide *out_before) {
-    int axis = last_axis(&k->tiles.items[tile]);
+    int axis = smg_tile_last_axis(&k->tiles.items[tile]);
     bool all = k->tiles.items[tile].residence == SMG_SHARED && axis >= 0, any = false;
     for (int i = 0; all && i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
@@ -228,7 +224,7 @@ static void widen_matrices(smg_kernel *k, const smg_target *target) {
         for (int turn = 0; all && turn < 2; turn++) { /* there, and back where nothing comes of it */
             for (int i = t; i <= last; i++) {
                 if (i != t && k->tiles.items[i].memory != memory) continue;
-                smg_wide wide = turn == 0 ? along_by(last_axis(&k->tiles.items[i]), SMG_WIDEST) : before[i];
+                smg_wide wide = turn == 0 ? along_by(smg_tile_last_axis(&k->tiles.items[i]), SMG_WIDEST) : before[i];
                 fill_by(k, i, wide.axis, wide.width);
             }
             if (smg_tile_widest(k, t)) break;

@@ -46,6 +46,15 @@ void glsl_expect_parts(glsl_fixture *f, smg_kernel *k, const smg_target *target,
     smg_text_free(&text);
 }
 
+smg_kernel *glsl_parse(glsl_fixture *f, smg_arena *arena, const char *text) {
+    smg_sizes *sizes;
+    smg_kernel *k;
+    assert_int_equal(smg_sizes_create(arena, &sizes), SMG_OK);
+    if (smg_kernel_parse(arena, sizes, text, &k) != SMG_OK || smg_kernel_verify(f->ctx, k) != SMG_OK)
+        fail_msg("%s", smg_context_error(f->ctx));
+    return k;
+}
+
 smg_target glsl_full_target(int subgroup, bool shuffle_only) {
     smg_target t;
     smg_target_init(&t);

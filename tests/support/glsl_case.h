@@ -25,6 +25,8 @@ typedef struct glsl_fixture {
 int glsl_set_up(void **state);
 int glsl_tear_down(void **state);
 
+/* The kernel of a text, verified. */
+smg_kernel *glsl_parse(glsl_fixture *f, smg_arena *arena, const char *text);
 /* A target that has everything, for texts that only are compiled. */
 smg_target glsl_full_target(int subgroup, bool shuffle_only);
 /* Writes the kernel, with neighbours at once and sizes named, into an empty text, which the caller frees. */

@@ -297,21 +297,13 @@ static const char exchanged[] = "kernel exchanged\n"
                                 "code\n"
                                 "  store 2 exchanged over [i, j] layout 0 = add(load(0), load(1))\n";
 
-static smg_kernel *parse_text(glsl_fixture *f, smg_arena *arena, const char *text) {
-    smg_sizes *sizes;
-    smg_kernel *k;
-    assert_int_equal(smg_sizes_create(arena, &sizes), SMG_OK);
-    if (smg_kernel_parse(arena, sizes, text, &k) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
-    return k;
-}
-
 static void test_exchanged_stores(void **state) {
     glsl_fixture *f = *state;
     smg_arena *arena;
     smg_text text;
     smg_trade trade;
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
-    smg_kernel *k = parse_text(f, arena, exchanged);
+    smg_kernel *k = glsl_parse(f, arena, exchanged);
     assert_int_equal(smg_kernel_verify(f->ctx, k), SMG_OK);
     smg_text_init(&text, f->ctx);
     smg_kernel_print(k, &text);
@@ -393,7 +385,7 @@ static void test_spilled_matrices(void **state) {
     smg_text text;
     smg_target target = glsl_full_target(8, false);
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
-    smg_kernel *k = parse_text(f, arena, spilled);
+    smg_kernel *k = glsl_parse(f, arena, spilled);
     if (smg_kernel_verify(f->ctx, k) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     smg_text_init(&text, f->ctx);
     assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);

@@ -14,43 +14,25 @@
 
 /* y = a b by matrices of 8 x 8 x 8, as lavapipe has them: along k lanes have neighbours of both factors, which are eight
  * matrices. */
-static const char elements[] = "kernel runs\n"
-                               "lanes 16 subgroup 8 numbered\n"
-                               "axis i = 32 tile 16 grid\n"
-                               "axis j = 16 tile 16\n"
-                               "axis k = 128 tile 64\n"
-                               "grid i\n"
-                               "matrix 8 8 8 f16 registers row*8 lanes column*8\n"
-                               "left registers row*8 lanes column*8\n"
-                               "right registers column*8 lanes row*8\n"
-                               "layout 0 = [i, j] registers i*8 j*2:8 lanes j*8 subgroups i*2:8\n"
-                               "layout 1 = [i, j, k] registers i*8 j*2:8 k*64 lanes j*8 subgroups i*2:8\n"
-                               "layout 2 = [i, k] registers i*8 k*8 lanes k*8:8 subgroups i*2:8\n"
-                               "layout 3 = [j, k] registers j*8 k*8 j*2:8 lanes k*8:8 subgroups *2\n"
-                               "buffer a f16 [4096] value 0\n"
-                               "buffer b f16 [2048] value 1\n"
-                               "buffer y f32 [512] value 2 written\n"
-                               "tile s float register [i, j] layout 0 fragments\n"
-                               "tile fa f16 register [i, k] layout 2 left fragments\n"
-                               "tile fb f16 register [j, k] layout 3 right fragments\n"
-                               "tile sa f16 shared [i, k] pad 8 in runs\n"
-                               "tile na f16 staging [i, k]\n"
-                               "access 0 = a at [0] i*[128] k*[1]\n"
-                               "access 1 = b at [0] j*[128] k*[1]\n"
-                               "access 2 = y at [0] i*[16] j*[1]\n"
-                               "code\n"
-                               "  set s = 0\n"
-                               "  fetch na walk [i, k] along k ahead 0 = load(0)\n"
-                               "  loop k\n"
-                               "    put sa walk [i, k] = na\n"
-                               "    barrier\n"
-                               "    fetch na walk [i, k] along k ahead 1 = load(0)\n"
-                               "    take fa = sa\n"
-                               "    set fb by 8 k = load(1)\n"
-                               "    mma s += fa * fb over [k] layout 1\n"
-                               "    barrier\n"
-                               "  end\n"
-                               "  store 2 over [i, j] layout 0 = s\n";
+static const char elements[] =
+    "kernel runs\n"
+    "lanes 16 subgroup 8 numbered\n"
+    "axis i = 32 tile 16 grid\n"
+    "axis j = 16 tile 16\n"
+    "axis k = 128 tile 64\n"
+    "grid i\n"
+    "matrix 8 8 8 f16 registers row*8 lanes column*8\n"
+    "left registers row*8 lanes column*8\n"
+    "right registers column*8 lanes row*8\n"
+    "layout 0 = [i, j] registers i*8 j*2:8 lanes j*8 subgroups i*2:8\n"
+    "layout 1 = [i, j, k] registers i*8 j*2:8 k*64 lanes j*8 subgroups i*2:8\n"
+    "layout 2 = [i, k] registers i*8 k*8 lanes k*8:8 subgroups i*2:8\n"
+    "layout 3 = [j, k] registers j*8 k*8 j*2:8 lanes k*8:8 subgroups *2\n"
+    "buffer a f16 [4096] value 0\n"
+    "buffer b f16 [2048] value 1\n"
+    "buffer y f32 [512] value 2 written\n" BENCH_RUNS_TILES "access 0 = a at [0] i*[128] k*[1]\n"
+    "access 1 = b at [0] j*[128] k*[1]\n"
+    "access 2 = y at [0] i*[16] j*[1]\n" BENCH_RUNS_CODE;
 
 /* The same of 16 x 16 x 16, whose lanes have pairs of neighbours along k. */
 static const char words[] = "kernel runs\n"
@@ -68,43 +50,16 @@ static const char words[] = "kernel runs\n"
                             "layout 3 = [j, k] registers k*4 j*2:8 k*2:4 lanes k*4:8 j*8\n"
                             "buffer a f16 [2048] value 0\n"
                             "buffer b f16 [1024] value 1\n"
-                            "buffer y f32 [512] value 2 written\n"
-                            "tile s float register [i, j] layout 0 fragments\n"
-                            "tile fa f16 register [i, k] layout 2 left fragments\n"
-                            "tile fb f16 register [j, k] layout 3 right fragments\n"
-                            "tile sa f16 shared [i, k] pad 8 in runs\n"
-                            "tile na f16 staging [i, k]\n"
-                            "access 0 = a at [0] i*[64] k*[1]\n"
+                            "buffer y f32 [512] value 2 written\n" BENCH_RUNS_TILES "access 0 = a at [0] i*[64] k*[1]\n"
                             "access 1 = b at [0] j*[64] k*[1]\n"
-                            "access 2 = y at [0] i*[16] j*[1]\n"
-                            "code\n"
-                            "  set s = 0\n"
-                            "  loop k\n"
-                            "    fetch na walk [i, k] along k ahead 0 = load(0)\n"
-                            "    put sa walk [i, k] = na\n"
-                            "    barrier\n"
-                            "    take fa = sa\n"
-                            "    set fb by 8 k = load(1)\n"
-                            "    mma s += fa * fb over [k] layout 1\n"
-                            "    barrier\n"
-                            "  end\n"
-                            "  store 2 over [i, j] layout 0 = s\n";
-
-static smg_kernel *parsed(smg_arena *arena, smg_context *ctx, const char *text) {
-    smg_sizes *sizes;
-    smg_kernel *k;
-    assert_int_equal(smg_sizes_create(arena, &sizes), SMG_OK);
-    if (smg_kernel_parse(arena, sizes, text, &k) != SMG_OK || smg_kernel_verify(ctx, k) != SMG_OK)
-        fail_msg("%s", smg_context_error(ctx));
-    return k;
-}
+                            "access 2 = y at [0] i*[16] j*[1]\n" BENCH_RUNS_CODE;
 
 static void by_elements(void **state) {
     glsl_fixture *f = *state;
     smg_arena *arena;
     if (!f->device || f->target.subgroup_size != 8 || f->target.matrix_count == 0) skip();
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
-    glsl_check_here(f, arena, parsed(arena, f->ctx, elements));
+    glsl_check_here(f, arena, glsl_parse(f, arena, elements));
     smg_arena_destroy(arena);
 }
 
@@ -119,7 +74,7 @@ static void by_words(void **state) {
     smg_arena *arena;
     const smg_target target = glsl_full_target(32, false);
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
-    glsl_expect_parts(f, parsed(arena, f->ctx, words), &target, parts);
+    glsl_expect_parts(f, glsl_parse(f, arena, words), &target, parts);
     smg_arena_destroy(arena);
 }
 

@@ -157,21 +157,23 @@ static const change ring_changes[] = {
     {"registers k*2 j*2:4 lanes", "registers j*2:4 k*2 lanes", "'fb' does not lie as whole matrices"},
 };
 
+/* Lanes have eight neighbours along k of both factors. */
+#define BY_RUNS                                                                                                        \
+    "lanes 16 subgroup 8 numbered\n"                                                                                   \
+    "axis i = 16 tile 8 grid\n"                                                                                        \
+    "axis j = 8 tile 8\n"                                                                                              \
+    "axis k = 32 tile 16\n"                                                                                            \
+    "grid i\n"                                                                                                         \
+    "matrix 4 4 4 f16 registers column*2 lanes column*2:2 row*4\n"                                                     \
+    "left registers column*2 lanes column*2:2 row*4\n"                                                                 \
+    "right registers row*2 lanes row*2:2 column*4\n"                                                                   \
+    "layout 0 = [i, j] registers j*2 j*2:4 lanes j*2:2 i*4 subgroups i*2:4\n"                                          \
+    "layout 1 = [i, j, k] registers j*2 j*2:4 k*16 lanes j*2:2 i*4 subgroups i*2:4\n"                                  \
+    "layout 2 = [i, k] registers k*8 lanes k*2:8 i*4 subgroups i*2:4\n"                                                \
+    "layout 3 = [j, k] registers k*8 j*2:4 lanes k*2:8 j*4 subgroups *2\n"
+
 /* y = a b, both read from memory by the lanes that multiply them, eight along k at a time. */
-static const char stream[] = "kernel stream\n"
-                             "lanes 16 subgroup 8 numbered\n"
-                             "axis i = 16 tile 8 grid\n"
-                             "axis j = 8 tile 8\n"
-                             "axis k = 32 tile 16\n"
-                             "grid i\n"
-                             "matrix 4 4 4 f16 registers column*2 lanes column*2:2 row*4\n"
-                             "left registers column*2 lanes column*2:2 row*4\n"
-                             "right registers row*2 lanes row*2:2 column*4\n"
-                             "layout 0 = [i, j] registers j*2 j*2:4 lanes j*2:2 i*4 subgroups i*2:4\n"
-                             "layout 1 = [i, j, k] registers j*2 j*2:4 k*16 lanes j*2:2 i*4 subgroups i*2:4\n"
-                             "layout 2 = [i, k] registers k*8 lanes k*2:8 i*4 subgroups i*2:4\n"
-                             "layout 3 = [j, k] registers k*8 j*2:4 lanes k*2:8 j*4 subgroups *2\n"
-                             "buffer a f16 [512] value 0\n"
+static const char stream[] = "kernel stream\n" BY_RUNS "buffer a f16 [512] value 0\n"
                              "buffer b f16 [256] value 1\n"
                              "buffer y f32 [128] value 2 written\n"
                              "tile s float register [i, j] layout 0 fragments\n"
@@ -200,43 +202,12 @@ static const change stream_changes[] = {
 };
 
 /* y = a b: left factors lie in shared memory in the order in which lanes have right ones from memory. */
-static const char beside[] = "kernel beside\n"
-                             "lanes 16 subgroup 8 numbered\n"
-                             "axis i = 16 tile 8 grid\n"
-                             "axis j = 8 tile 8\n"
-                             "axis k = 32 tile 16\n"
-                             "grid i\n"
-                             "matrix 4 4 4 f16 registers column*2 lanes column*2:2 row*4\n"
-                             "left registers column*2 lanes column*2:2 row*4\n"
-                             "right registers row*2 lanes row*2:2 column*4\n"
-                             "layout 0 = [i, j] registers j*2 j*2:4 lanes j*2:2 i*4 subgroups i*2:4\n"
-                             "layout 1 = [i, j, k] registers j*2 j*2:4 k*16 lanes j*2:2 i*4 subgroups i*2:4\n"
-                             "layout 2 = [i, k] registers k*8 lanes k*2:8 i*4 subgroups i*2:4\n"
-                             "layout 3 = [j, k] registers k*8 j*2:4 lanes k*2:8 j*4 subgroups *2\n"
-                             "buffer a f16 [512] value 0\n"
-                             "buffer b f16 [256] value 1\n"
-                             "buffer y f32 [128] value 2 written\n"
-                             "tile s float register [i, j] layout 0 fragments\n"
-                             "tile fa f16 register [i, k] layout 2 left fragments\n"
-                             "tile fb f16 register [j, k] layout 3 right fragments\n"
-                             "tile sa f16 shared [i, k] pad 8 in runs\n"
-                             "tile na f16 staging [i, k]\n"
-                             "access 0 = a at [0] i*[32] k*[1]\n"
-                             "access 1 = b at [0] j*[32] k*[1]\n"
-                             "access 2 = y at [0] i*[8] j*[1]\n"
-                             "code\n"
-                             "  set s = 0\n"
-                             "  fetch na walk [i, k] along k ahead 0 = load(0)\n"
-                             "  loop k\n"
-                             "    put sa walk [i, k] = na\n"
-                             "    barrier\n"
-                             "    fetch na walk [i, k] along k ahead 1 = load(0)\n"
-                             "    take fa = sa\n"
-                             "    set fb by 8 k = load(1)\n"
-                             "    mma s += fa * fb over [k] layout 1\n"
-                             "    barrier\n"
-                             "  end\n"
-                             "  store 2 over [i, j] layout 0 = s\n";
+static const char beside[] =
+    "kernel beside\n" BY_RUNS "buffer a f16 [512] value 0\n"
+    "buffer b f16 [256] value 1\n"
+    "buffer y f32 [128] value 2 written\n" BENCH_RUNS_TILES "access 0 = a at [0] i*[32] k*[1]\n"
+    "access 1 = b at [0] j*[32] k*[1]\n"
+    "access 2 = y at [0] i*[8] j*[1]\n" BENCH_RUNS_CODE;
 
 static const change beside_changes[] = {
     {"pad 8 in runs", "pad 8", "'fa' does not lie as whole matrices"},
