@@ -18,6 +18,9 @@
 #define SMG_MATRIX_PAD 8 /* the same of 16-bit elements */
 /* Of shared memory that lanes exchange through at a time; more registers take turns. */
 #define SMG_EXCHANGE_BYTES 16384
+/* Registers of a turn, of `all`: one at least for each of the parts that are joined, so that each has a share, where
+ * twice as many bytes hold these. */
+int64_t smg_exchange_turn(int64_t words_register, int64_t parts, int64_t all);
 /* The same of opaque sums, unless one matrix of each subgroup is more. */
 #define SMG_OPAQUE_BYTES 8192
 

@@ -284,9 +284,10 @@ static void count_stream(walk *w, const smg_instr *in) {
     double bytes = bytes_at_a_time(w, in, &w->k->buffers.items[a->buffer]);
     double asked = w->trips * registers * w->out->lanes * element * plan_larger(1, PLAN_NEAR_RUN / bytes);
     count_bytes(w, a, (plan_runs){bytes, bytes}, false);
-    *(ahead ? &w->out->hidden : &w->out->streamed) += w->out->traffic - before;
+    double came = w->out->traffic - before;
+    *(ahead ? &w->out->hidden : &w->out->streamed) += came;
     w->out->streams = true;
-    w->out->near = near + asked + w->cost->stream * (w->out->traffic - before) / w->out->workgroups;
+    w->out->near = near + asked + (ahead ? w->cost->stream * came / w->out->workgroups : 0);
     w->out->slots += w->trips * registers / SMG_WIDEST * w->out->lanes * w->cost->group_read;
     double together = w->written ? w->trips / w->outside[w->depth - 1] : 1;
     if (dst->fragments == SMG_FRAGMENTS_LEFT || is_alone(w->k, in->dst))

@@ -268,7 +268,7 @@ typedef struct plan_counts {
     bool streams;                       /* some factors go to lanes straight from memory, by matrices */
     double traffic;                     /* bytes that all workgroups ask for */
     double hidden;                      /* of these, what is fetched several rounds before it is needed */
-    double streamed;                    /* of these, what lanes read that multiply it: it counts as near */
+    double streamed;                    /* of these, what lanes read that multiply it, when they need it */
     double afar;                        /* bytes of tensors that no cache holds, from memory */
     double memory;                      /* bytes that reach device memory, of all, each access by itself */
     double moved;                       /* the same where the cache keeps what several accesses read */

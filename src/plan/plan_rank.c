@@ -453,12 +453,12 @@ static void count_product(guess *g, const block *b) {
 static void join(guess *g, const block *b) {
     const plan_costs *cost = g->o->cost;
     double sums = (double)b->rows * (double)b->columns, lanes = (double)g->lanes;
-    double most = plan_larger(1, floor(SMG_EXCHANGE_BYTES / (PLAN_WORD * lanes))), times = ceil(sums / most);
+    double most = (double)smg_exchange_turn(g->lanes, g->s->lane_depth, (int64_t)sums), times = ceil(sums / most);
     if (g->s->depth_near && g->s->lane_depth <= g->s->subgroup) {
         if (g->counts) count_exchange(g, 1, g->s->lane_depth, sums);
         return;
     }
-    g->join_bytes = plan_larger(g->join_bytes, plan_lesser(sums, most) * PLAN_WORD * lanes);
+    g->join_bytes = plan_larger(g->join_bytes, most * PLAN_WORD * lanes);
     g->c.slots += PLAN_JOIN * sums * lanes;
     g->c.near += 2 * sums * lanes * PLAN_WORD;
     g->c.barriers += 3 * times;
@@ -521,29 +521,27 @@ static int64_t ring_registers(const guess *g, const block *b) {
 }
 
 /* A factor that lanes read by runs, as plan_count.c counts it; elements: of a step of k, of all subgroups. */
-static void stream(guess *g, const block *b, const outline_value *v, int64_t elements) {
+static void stream(guess *g, const block *b, const outline_value *v, int64_t elements, bool ahead) {
     const smg_schedule *s = g->s;
     double before = g->c.traffic, near = g->c.near, all = b->trips * (double)elements * (double)b->k;
     int run =
         smg_layout_in_runs(s->matrix_left, SMG_FRAGMENT_COLUMN, s->matrix_right, SMG_FRAGMENT_ROW, SMG_WIDEST).run;
     count_loads(g, v, b->trips, true, false);
-    g->c.streamed += g->c.traffic - before;
+    double came = g->c.traffic - before;
+    *(ahead ? &g->c.hidden : &g->c.streamed) += came;
     g->c.near = near + all * plan_larger(factor_bytes(g, b), PLAN_NEAR_RUN / (double)(1 << run)) +
-                g->o->cost->stream * (g->c.traffic - before) / g->c.workgroups;
+                (ahead ? g->o->cost->stream * came / g->c.workgroups : 0);
     g->c.slots += all / SMG_WIDEST * g->o->cost->group_read;
 }
 
 /* Left factors are staged and taken, right ones read by runs a step before they are multiplied. */
 static void guess_beside(guess *g, const block *b, bool shares) {
-    double streamed = g->c.streamed;
     if (!shares) {
         add_barriers(g, b->trips);
         stage(g, b->left, b->left_rows, b, true, false);
     }
     if (!g->counts) return;
-    stream(g, b, b->right, b->right_columns * g->s->matrix_rows);
-    g->c.hidden += g->c.streamed - streamed;
-    g->c.streamed = streamed;
+    stream(g, b, b->right, b->right_columns * g->s->matrix_rows, true);
     if (shares) return;
     plan_round round = plan_matrix_reads(g->o->cost, (double)(b->left_rows * g->s->matrix_cols) * (double)b->k);
     g->c.slots += b->trips * round.slots;
@@ -552,8 +550,8 @@ static void guess_beside(guess *g, const block *b, bool shares) {
 
 static void guess_streams(guess *g, const block *b) {
     double steps = b->trips <= SMG_STREAM_STEPS ? 1 : b->trips;
-    if (g->s->space->repeat.slice_count == 0) stream(g, b, b->left, b->left_rows * g->s->matrix_cols);
-    stream(g, b, b->right, b->right_columns * g->s->matrix_rows);
+    if (g->s->space->repeat.slice_count == 0) stream(g, b, b->left, b->left_rows * g->s->matrix_cols, false);
+    stream(g, b, b->right, b->right_columns * g->s->matrix_rows, false);
     g->c.wait += steps * g->o->target->load_latency * g->o->cost->step_wait;
 }
 

@@ -11,6 +11,12 @@
 #define FEW_RESULTS 12288  /* of a core: three blocks of 64 x 64 */
 #define STREAM_RUN 8       /* halves that one load takes */
 #define STREAM_SUMS 128    /* of a lane, at most */
+#define STREAM_FEW 32      /* the same where subgroups share out rows or columns as well */
+#define STREAM_SUBGROUPS 8 /* of a workgroup that reads both factors straight from memory */
+#define STREAM_MOST 16     /* the same where all of them share out k */
+#define STREAM_SHARING 4   /* of them that share out k, at least */
+#define STREAM_STEPS 8     /* of a contraction: loads of so few are on their way together */
+#define STREAM_BLOCKS 3    /* for one core, at most: more of them read the factors too often */
 #define BESIDE_SUMS 64     /* of a lane whose right factors alone come so, at most */
 #define BESIDE_IN_ROW 128  /* the same where no other subgroup of the workgroup reads them */
 #define BESIDE_SUBGROUPS 4 /* of their workgroup, at most: of two on a core one multiplies while the other waits */
@@ -212,12 +218,20 @@ static bool has_subgroups(const enumerator *e, const smg_schedule *s, int64_t bl
     return results_of(e, s) / (double)block * subgroups >= ENOUGH_SUBGROUPS * (double)e->target->cores;
 }
 
-/* Where all subgroups of a workgroup share out k no factor is read twice by it, and there are enough of them for loads
- * to be on their way: of one block for each core, and of few sums beside them. */
+/* May subgroups share out the contraction? Not beside other products, whose slices fill shared memory, and not where
+ * running sums are corrected in between: their parts would be joined in each slice. */
+static bool is_shareable(const enumerator *e, const smg_schedule *s) {
+    bool alone = e->roles.contractions == 1 && s->temporal < 0 && s->columns == 0 && s->held == 0 && s->col_axis >= 0;
+    return alone && smg_target_hides_loads(e->target);
+}
+
+/* Where subgroups of a workgroup share out k there are enough of them for loads to be on their way: of few blocks for
+ * each core, and of few sums beside them. */
 static bool may_stream(const enumerator *e, const lane_shape *shape, const smg_schedule *s) {
     double sums = (double)shape->row_registers * shape->col_registers;
-    return s->matrix_left != NULL && s->matrix_right != NULL && s->lane_depth == MOST_SUBGROUPS &&
-           sums <= STREAM_SUMS && results_of(e, s) <= (double)e->target->cores * sums * shape->rows * shape->cols;
+    double most = STREAM_BLOCKS * (double)e->target->cores * sums * shape->rows * shape->cols;
+    bool few = sums <= (s->matrix_rows * s->matrix_cols == 1 ? STREAM_SUMS : STREAM_FEW);
+    return s->matrix_left != NULL && s->matrix_right != NULL && few && results_of(e, s) <= most;
 }
 
 /* Neighbours along a contraction that a lane's runs of both factors take together. */
@@ -227,16 +241,36 @@ static int stream_run(const smg_schedule *s) {
     return 1 << order.run;
 }
 
-static smg_status add_streams(enumerator *e, lane_shape shape, smg_schedule s) {
-    if (!may_stream(e, &shape, &s)) return SMG_OK;
-    s.streams = true;
-    s.ahead = 0;
-    s.reuse = false;
+/* Elements that the only product contracts. */
+static double contracted(const enumerator *e) {
+    double elements = 1;
+    for (int a = 0; a < e->space->axes.count; a++)
+        if (e->sums[0] & SMG_AXIS_BIT(a)) elements *= (double)e->nominal[a];
+    return elements;
+}
+
+/* Steps of one run of a lane each; of several, where there are many steps. */
+static smg_status add_slices(enumerator *e, lane_shape shape, smg_schedule s) {
     for (int n = 1; n <= MOST_STREAMED; n *= 2) {
+        if (n > 1 && contracted(e) <= (double)shape.inner * STREAM_STEPS) break;
         shape.inner = n * s.lane_depth * stream_run(&s);
         sched_set_tiles(e, &shape, false, &s);
         fill_matrices(e, s.matrix, &s);
         if (sched_has_room(e, &s)) SMG_TRY(sched_push(e, s));
+    }
+    return SMG_OK;
+}
+
+/* Blocks of the same columns run together: what one reads of a right factor that no cache has yet serves the others. */
+static smg_status add_streams(enumerator *e, lane_shape shape, smg_schedule s) {
+    int subgroups = s.matrix_rows * s.matrix_cols, most = subgroups == 1 ? STREAM_MOST : STREAM_SUBGROUPS;
+    if (!is_shareable(e, &s) || !may_stream(e, &shape, &s)) return SMG_OK;
+    s.streams = s.rows_next = true;
+    s.ahead = 0;
+    s.reuse = false;
+    for (s.lane_depth = STREAM_SUBGROUPS / subgroups; s.lane_depth * subgroups <= most; s.lane_depth *= 2) {
+        int64_t lanes = (int64_t)s.lane_depth * subgroups * s.subgroup;
+        if (s.lane_depth >= STREAM_SHARING && lanes <= e->target->max_invocations) SMG_TRY(add_slices(e, shape, s));
     }
     return SMG_OK;
 }
@@ -274,12 +308,10 @@ static smg_status add_depths(enumerator *e, lane_shape shape, const smg_schedule
 }
 
 /* Subgroups that share out a contraction, where blocks (of so many results each) give cores too few of them. A slice is
- * then as many times deeper. Not beside other products, whose slices fill shared memory, and not where running sums are
- * corrected in between: their parts would be joined in each slice. */
+ * then as many times deeper. */
 static int most_sharing(const enumerator *e, const smg_schedule *s, int64_t results) {
     int subgroups = s->matrix_rows * s->matrix_cols, most = MOST_SUBGROUPS / subgroups;
-    bool alone = e->roles.contractions == 1 && s->temporal < 0 && s->columns == 0 && s->held == 0 && s->col_axis >= 0;
-    if (!alone || !smg_target_hides_loads(e->target)) return 1;
+    if (!is_shareable(e, s)) return 1;
     while (most > 1 && (int64_t)most * subgroups * s->subgroup > e->target->max_invocations) most /= 2;
     return has_subgroups(e, s, results) ? 1 : most;
 }
@@ -337,9 +369,9 @@ static smg_status add_blocks(enumerator *e, smg_schedule s) {
             if (!worth_trying(e, &s, down, across, most / sums)) continue;
             shape.row_registers = (int)(height / s.lane_rows);
             shape.col_registers = (int)(width / s.lane_cols);
+            SMG_TRY(add_streams(e, shape, s));
             for (s.lane_depth = 1; s.lane_depth <= most_sharing(e, &s, height * width); s.lane_depth *= 2) {
                 SMG_TRY(add_depths(e, shape, &s));
-                SMG_TRY(add_streams(e, shape, s));
                 SMG_TRY(add_beside(e, shape, s));
                 if (e->crowded && s.columns != 0) crowded = across; /* else factors may come from memory */
             }
