@@ -18,11 +18,12 @@
 #define SMG_MATRIX_PAD 8 /* the same of 16-bit elements */
 /* Of shared memory that lanes exchange through at a time; more registers take turns. */
 #define SMG_EXCHANGE_BYTES 16384
-/* Registers of a turn, of `all`: one at least for each of the parts that are joined, so that each has a share, where
- * twice as many bytes hold these. */
-int64_t smg_exchange_turn(int64_t words_register, int64_t parts, int64_t all);
 /* The same of opaque sums, unless one matrix of each subgroup is more. */
 #define SMG_OPAQUE_BYTES 8192
+
+/* Registers of a turn of lanes' exchange, of `all`, each so many words of shared memory. Where each part may have a
+ * share of them, one for each at least, if twice as many bytes hold these; parts is 1 where none may. */
+int64_t smg_exchange_turn(int64_t words, int64_t parts, int64_t all);
 
 /* One pass of lowering: its name, and in a line what it does. */
 typedef struct smg_lower_pass {

@@ -68,9 +68,9 @@ static smg_join form_of(const lower_sized *l, uint32_t lanes) {
     return t->subgroup_shuffle ? SMG_JOIN_XOR : SMG_JOIN_OPEN;
 }
 
-int64_t smg_exchange_turn(int64_t words_register, int64_t parts, int64_t all) {
-    int64_t bytes = SMG_EXCHANGE_BYTES, most = bytes / (4 * words_register);
-    if (most < parts && 4 * words_register * parts <= 2 * bytes) most = parts;
+int64_t smg_exchange_turn(int64_t words, int64_t parts, int64_t all) {
+    int64_t bytes = SMG_EXCHANGE_BYTES, most = bytes / (4 * words);
+    if (most < parts && 4 * words * parts <= 2 * bytes) most = parts;
     if (most < 1) most = 1;
     return most < all ? most : all;
 }
@@ -105,7 +105,8 @@ static smg_status across_subgroups(exchanging *x, const smg_instr *join, const s
     const smg_tile *tile = &x->l->k->tiles.items[join->dst];
     smg_kind kind = smg_tile_kind(tile);
     int64_t all = smg_tile_registers(x->l->k, tile);
-    int64_t most = smg_exchange_turn((int64_t)e->units, (int64_t)e->part_count, all);
+    bool shares = at >= 0 && x->l->k->matrix.rows > 0; /* lower_deal.c */
+    int64_t most = smg_exchange_turn(e->units, shares ? e->part_count : 1, all);
     int words = words_for(x, kind, smg_exchange_word(e, (int)most, 0)), share = -1;
     if (words < 0) return SMG_MEMORY;
     if (at >= 0) SMG_TRY(lower_deal(x->l, at, (int)most, &share));

@@ -380,7 +380,7 @@ static double bytes_of(const smg_tile *tile) {
 static void count_put(walk *w, const smg_instr *in, double group) {
     const smg_tile *t = &w->k->tiles.items[in->dst];
     double elements = (double)smg_tile_elements(w->k, t);
-    bool turned = t->axis_count > 0 && t->axis[t->axis_count - 1] != in->axes[in->axis_count - 1];
+    bool turned = t->axis_count > 0 && smg_tile_last_axis(t) != in->axes[in->axis_count - 1];
     w->out->slots += w->trips * elements * PLAN_PUT / (turned ? 1 : plan_lesser(group, SMG_WIDE));
     w->out->near += w->trips * elements * bytes_of(t) * (turned ? 2 : 1);
 }

@@ -213,15 +213,16 @@ static double waited_for(const smg_target *t, const plan_costs *cost, const plan
 #define STREAM_LANES 256.0 /* of a core, at which cost->stream was fitted */
 
 /* Bytes near lanes that take as long as what each workgroup reads straight from memory where it is multiplied. The more
- * lanes a core has, the more of that is on its way. */
-static double streamed_bytes(const plan_costs *cost, const plan_counts *c, double together) {
-    return cost->stream * c->streamed / c->workgroups * sqrt(STREAM_LANES / (c->lanes * together));
+ * lanes a core switches between, the more of that is on its way. */
+static double streamed_bytes(const smg_target *t, const plan_costs *cost, const plan_counts *c, double together) {
+    double longer = smg_target_switches_lanes(t) ? sqrt(STREAM_LANES / (c->lanes * together)) : 1;
+    return cost->stream * c->streamed / c->workgroups * longer;
 }
 
 /* Seconds of the cores alone. */
 static double cores_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
     double cores = (double)t->cores, of_core = ceil(c->workgroups / cores), together = plan_lesser(of_core, residents);
-    double near = (c->near + streamed_bytes(cost, c, together)) * cost->near / (t->near_bytes * core_rate(t));
+    double near = (c->near + streamed_bytes(t, cost, c, together)) * cost->near / (t->near_bytes * core_rate(t));
     double slots = c->slots / (core_rate(t) * busy(t, c->lanes * together));
     double work = norm(slots, near, near_overlap(t, cost, c, residents));
     work *= 1.0 + cost->idle * plan_width(t) / (c->lanes * together);

@@ -453,7 +453,8 @@ static void count_product(guess *g, const block *b) {
 static void join(guess *g, const block *b) {
     const plan_costs *cost = g->o->cost;
     double sums = (double)b->rows * (double)b->columns, lanes = (double)g->lanes;
-    double most = (double)smg_exchange_turn(g->lanes, g->s->lane_depth, (int64_t)sums), times = ceil(sums / most);
+    int64_t parts = g->s->matrix != NULL ? g->s->lane_depth : 1;
+    double most = (double)smg_exchange_turn(g->lanes, parts, (int64_t)sums), times = ceil(sums / most);
     if (g->s->depth_near && g->s->lane_depth <= g->s->subgroup) {
         if (g->counts) count_exchange(g, 1, g->s->lane_depth, sums);
         return;

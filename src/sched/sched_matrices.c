@@ -204,18 +204,24 @@ static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_s
 
 /* ---- straight from memory ------------------------------------------------------------------------------- */
 
-/* Elements of all axes of the grid together. */
-static double results_of(const enumerator *e, const smg_schedule *s) {
-    double results = 1;
+/* Elements of all these axes together. */
+static double elements_of(const enumerator *e, smg_axis_set axes) {
+    double elements = 1;
     for (int a = 0; a < e->space->axes.count; a++)
-        if (s->grid & SMG_AXIS_BIT(a)) results *= (double)e->nominal[a];
-    return results;
+        if (axes & SMG_AXIS_BIT(a)) elements *= (double)e->nominal[a];
+    return elements;
 }
 
 /* Have cores subgroups enough, one workgroup for each block of so many results? */
 static bool has_subgroups(const enumerator *e, const smg_schedule *s, int64_t block) {
     double subgroups = (double)(s->matrix_rows * s->matrix_cols);
-    return results_of(e, s) / (double)block * subgroups >= ENOUGH_SUBGROUPS * (double)e->target->cores;
+    return elements_of(e, s->grid) / (double)block * subgroups >= ENOUGH_SUBGROUPS * (double)e->target->cores;
+}
+
+/* May a workgroup have so many subgroups? */
+static bool may_have(const enumerator *e, const smg_schedule *s, int subgroups) {
+    int64_t lanes = (int64_t)subgroups * s->subgroup;
+    return lanes <= e->target->max_invocations && lanes <= e->target->max_size_x;
 }
 
 /* May subgroups share out the contraction? Not beside other products, whose slices fill shared memory, and not where
@@ -231,7 +237,7 @@ static bool may_stream(const enumerator *e, const lane_shape *shape, const smg_s
     double sums = (double)shape->row_registers * shape->col_registers;
     double most = STREAM_BLOCKS * (double)e->target->cores * sums * shape->rows * shape->cols;
     bool few = sums <= (s->matrix_rows * s->matrix_cols == 1 ? STREAM_SUMS : STREAM_FEW);
-    return s->matrix_left != NULL && s->matrix_right != NULL && few && results_of(e, s) <= most;
+    return s->matrix_left != NULL && s->matrix_right != NULL && few && elements_of(e, s->grid) <= most;
 }
 
 /* Neighbours along a contraction that a lane's runs of both factors take together. */
@@ -241,18 +247,10 @@ static int stream_run(const smg_schedule *s) {
     return 1 << order.run;
 }
 
-/* Elements that the only product contracts. */
-static double contracted(const enumerator *e) {
-    double elements = 1;
-    for (int a = 0; a < e->space->axes.count; a++)
-        if (e->sums[0] & SMG_AXIS_BIT(a)) elements *= (double)e->nominal[a];
-    return elements;
-}
-
 /* Steps of one run of a lane each; of several, where there are many steps. */
 static smg_status add_slices(enumerator *e, lane_shape shape, smg_schedule s) {
     for (int n = 1; n <= MOST_STREAMED; n *= 2) {
-        if (n > 1 && contracted(e) <= (double)shape.inner * STREAM_STEPS) break;
+        if (n > 1 && elements_of(e, e->sums[0]) <= (double)shape.inner * STREAM_STEPS) break;
         shape.inner = n * s.lane_depth * stream_run(&s);
         sched_set_tiles(e, &shape, false, &s);
         fill_matrices(e, s.matrix, &s);
@@ -269,8 +267,8 @@ static smg_status add_streams(enumerator *e, lane_shape shape, smg_schedule s) {
     s.ahead = 0;
     s.reuse = false;
     for (s.lane_depth = STREAM_SUBGROUPS / subgroups; s.lane_depth * subgroups <= most; s.lane_depth *= 2) {
-        int64_t lanes = (int64_t)s.lane_depth * subgroups * s.subgroup;
-        if (s.lane_depth >= STREAM_SHARING && lanes <= e->target->max_invocations) SMG_TRY(add_slices(e, shape, s));
+        bool shared = s.lane_depth >= STREAM_SHARING && may_have(e, &s, s.lane_depth * subgroups);
+        if (shared) SMG_TRY(add_slices(e, shape, s));
     }
     return SMG_OK;
 }
@@ -312,7 +310,7 @@ static smg_status add_depths(enumerator *e, lane_shape shape, const smg_schedule
 static int most_sharing(const enumerator *e, const smg_schedule *s, int64_t results) {
     int subgroups = s->matrix_rows * s->matrix_cols, most = MOST_SUBGROUPS / subgroups;
     if (!is_shareable(e, s)) return 1;
-    while (most > 1 && (int64_t)most * subgroups * s->subgroup > e->target->max_invocations) most /= 2;
+    while (most > 1 && !may_have(e, s, most * subgroups)) most /= 2;
     return has_subgroups(e, s, results) ? 1 : most;
 }
 
@@ -385,10 +383,7 @@ static bool right_overflows(const enumerator *e, const smg_schedule *s) {
     double bytes = 0;
     if (s->col_axis < 0 || s->temporal >= 0) return false;
     for (int i = 0; i < e->products; i++) {
-        double elements = (double)e->nominal[s->col_axis];
-        for (int a = 0; a < e->space->axes.count; a++)
-            if (e->sums[i] & SMG_AXIS_BIT(a)) elements *= (double)e->nominal[a];
-        bytes += elements * FACTOR_BYTES;
+        bytes += elements_of(e, e->sums[i] | SMG_AXIS_BIT(s->col_axis)) * FACTOR_BYTES;
     }
     return bytes > CACHE_SHARE * (double)e->target->cache_bytes;
 }
@@ -428,9 +423,8 @@ static smg_status add_shape(enumerator *e, const smg_schedule *base, const smg_m
     int before = e->out->items.count;
     for (s.matrix_rows = 1; s.matrix_rows <= MOST_SUBGROUPS; s.matrix_rows *= 2) {
         for (s.matrix_cols = 1; s.matrix_rows * s.matrix_cols <= MOST_SUBGROUPS; s.matrix_cols *= 2) {
-            int64_t lanes = (int64_t)s.matrix_rows * s.matrix_cols * s.subgroup;
             s.lane_depth = 1;
-            if (lanes > t->max_invocations || lanes > t->max_size_x) continue;
+            if (!may_have(e, &s, s.matrix_rows * s.matrix_cols)) continue;
             s.lane_rows = s.matrix_rows * rows;
             s.lane_cols = s.matrix_cols * cols;
             SMG_TRY(add_blocks(e, s));

@@ -49,8 +49,13 @@ typedef struct tally {
     int whole;   /* programs that load or store a matrix as one */
     int streams; /* of those run: factors are read from memory by the lanes that have them */
     int beside;  /* of those run: right factors are, left ones come through shared memory */
+    int crossed; /* of those run: both are, and subgroups share out k and rows or columns */
     int narrow;  /* of those run: matrices have 8 columns */
 } tally;
+
+static bool is_crossed(const smg_schedule *s) {
+    return s->streams && s->rings < 2 && s->lane_depth > 1 && s->matrix_rows * s->matrix_cols > 1;
+}
 
 static void run(const smg_graph *g, const smg_schedule *s, const smg_kernel *k, const check_options *o, bool by_lane,
                 check_arrays *a) {
@@ -117,6 +122,7 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
         t->rings += runs && s->rings > 1;
         t->streams += runs && s->streams;
         t->beside += runs && s->streams && s->rings > 1;
+        t->crossed += runs && is_crossed(s);
         t->narrow += runs && s->matrix->n == 8;
         if (runs) run(g, s, kernel, o, false, a);
         if (runs && t->run % CHECK_ONE_IN == 0) run(g, s, kernel, o, true, a);
@@ -152,7 +158,7 @@ static void try_graph(smg_graph *g, const check_options *o, size_t number, tally
         }
         assert_int_equal(smg_sched_candidates(space, &target, nominal, (smg_sched_room){0}, arena, &schedules), SMG_OK);
         assert_int_equal(check_arrays_make(g, o, arena, &a), SMG_OK);
-        int all = 0, rings = 0, streams = 0, each;
+        int all = 0, rings = 0, streams = 0, crossed = 0, each;
         for (int i = 0; i < schedules.items.count; i++) all += schedules.items.items[i].matrix != NULL;
         each = (all > AT_MOST ? all / AT_MOST : 1) * CHECK_ONE_IN;
         for (int i = 0, n = 0; i < schedules.items.count; i++) {
@@ -160,6 +166,7 @@ static void try_graph(smg_graph *g, const check_options *o, size_t number, tally
             if (s->matrix == NULL) continue;
             bool due = s->rings > 1 && rings++ % (RINGS_EACH * CHECK_ONE_IN) == 0;
             due = due || (s->streams && streams++ % (STREAMS_EACH * CHECK_ONE_IN) == 0);
+            due = due || (is_crossed(s) && crossed++ % (STREAMS_EACH * CHECK_ONE_IN) == 0);
             try_schedule(g, s, &target, o, &a, n++ % each == 0 || due, t);
         }
     }
@@ -205,6 +212,7 @@ static void test_schedules(void **state) {
     assert_true(all[5].rings >= 1 && all[5].streams >= 2); /* opaque sums alone are no hindrance */
     assert_true(all[6].rings >= 2 && all[6].streams >= 2); /* nor is bf16 */
     assert_true(all[0].beside + all[2].beside + all[3].beside >= 8);
+    assert_true(all[0].crossed >= 2 && all[2].crossed >= 2);
 }
 
 /* A graph of the repository with some text of it changed, on two targets. */
@@ -362,9 +370,59 @@ static void test_rows_next(void **state) {
     smg_graph_destroy(g);
 }
 
+/* Do sixteen subgroups share out k, of as many sums of a lane at least? */
+static bool has_sixteen(const smg_schedule *s) {
+    return s->lane_depth == 16 && s->tile[s->row_axis] * s->tile[s->col_axis] >= INT64_C(16) * s->subgroup;
+}
+
+/* Such subgroups leave parts of sixteen sums at once, and each has its share of them. */
+static void test_sixteen(void **state) {
+    static const char text[] = "graph deep\ndim rows max 256\nx = input f32[rows, 1024]\n"
+                               "w = constant f32[32, 1024] random seed=1 scale=0.1\n"
+                               "p = contract(x, w) \"ri,oi->ro\" : f32[rows, 32]\ny = relu(p)\noutput y = y\n";
+    static const int64_t symbols[] = {33};
+    static const char *const names[] = {"h200", "navi31"};
+    smg_context *ctx = *state;
+    for (size_t n = 0; n < SMG_COUNT_OF(names); n++) {
+        check_options o = {.target = names[n], .tolerance = 4e-3, .symbols = symbols};
+        smg_precision_plan precision;
+        smg_graph *g;
+        smg_arena *arena;
+        smg_target target;
+        smg_space *space;
+        smg_schedules schedules;
+        smg_kernel *kernel;
+        check_arrays a;
+        const char *refused;
+        int64_t nominal[SMG_SPACE_AXES];
+        int i = 0, shared = 0;
+        assert_int_equal(smg_graph_parse(ctx, text, strlen(text), "deep", &g), SMG_OK);
+        assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
+        assert_int_equal(check_target(ctx, names[n], &target), SMG_OK);
+        assert_int_equal(smg_precision_make(g, SMG_TYPE_F16, NULL, arena, &precision), SMG_OK);
+        assert_int_equal(check_space(g, arena, &space), SMG_OK);
+        for (int axis = 0; axis < space->axes.count; axis++)
+            if (!smg_size_is_const(g->sizes, space->axes.items[axis].extent, &nominal[axis])) nominal[axis] = 33;
+        assert_int_equal(smg_sched_candidates(space, &target, nominal, (smg_sched_room){0}, arena, &schedules), SMG_OK);
+        assert_int_equal(check_arrays_make(g, &o, arena, &a), SMG_OK);
+        while (i < schedules.items.count && !has_sixteen(&schedules.items.items[i])) i++;
+        assert_true(i < schedules.items.count);
+        const smg_schedule *s = &schedules.items.items[i];
+        const smg_lower_options options = {.name = "sixteen", .target = &target, .verify = true};
+        assert_int_equal(smg_kernel_lower(s, &options, arena, &kernel, &refused), SMG_OK);
+        assert_non_null(kernel);
+        for (int t = 0; t < kernel->tiles.count; t++) shared += strncmp(kernel->tiles.items[t].name, "own", 3) == 0;
+        assert_int_equal(shared, 1);
+        for (int by_lane = 0; by_lane < 2; by_lane++) run(g, s, kernel, &o, by_lane, &a);
+        smg_arena_destroy(arena);
+        smg_graph_destroy(g);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows_next),   cmocka_unit_test(test_masked),
                                        cmocka_unit_test(test_added_mask),  cmocka_unit_test(test_few_columns),
-                                       cmocka_unit_test(test_convolution), cmocka_unit_test(test_schedules)};
+                                       cmocka_unit_test(test_convolution), cmocka_unit_test(test_sixteen),
+                                       cmocka_unit_test(test_schedules)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
