@@ -302,13 +302,18 @@ smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, smg_roundings
 smg_status smg_compile_check_some(smg_context *ctx, const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
                                   const smg_tensor *inputs, int input_count, const smg_tensor *outputs, double most,
                                   smg_arena *arena, smg_check *out_check);
+/* What an element of an output may be off. */
+typedef struct smg_allowance {
+    double relative; /* of the element and the output's root mean square: smg_check_row.tolerance */
+    double least;    /* and so much beside: the last digit near 0 of what values are kept in */
+} smg_allowance;
 /* One output of two runs. */
-smg_status smg_compile_compare(smg_context *ctx, const smg_tensor *want, const smg_tensor *got, double tolerance,
+smg_status smg_compile_compare(smg_context *ctx, const smg_tensor *want, const smg_tensor *got, smg_allowance allowed,
                                smg_check_row *out_row);
-/* The relative error that the check allows at these sizes: the roundings of f32 that the longest chain of operations
- * can gather, and smg_precision_bound. */
-smg_status smg_compile_tolerance(const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
-                                 smg_arena *scratch, double *out_tolerance);
+/* What the check allows at these sizes: the roundings of f32 that the longest chain of operations can gather, and
+ * smg_precision_bound. */
+smg_status smg_compile_allow(const smg_graph *g, smg_roundings roundings, const int64_t *symbols, smg_arena *scratch,
+                             smg_allowance *out_allowance);
 /* Per node of c->graph how large it becomes with these inputs, by the reference (compile_peaks.c). */
 smg_status smg_compile_peaks(smg_compilation *c, const int64_t *symbols, const smg_tensor *inputs, int input_count,
                              smg_arena *arena, smg_peak **out_peaks);

@@ -3,7 +3,8 @@
  * The reference evaluates the graph as it was given, before any rewrite, so that a check covers every
  * phase. The tolerance is no constant: it is the rounding that the longest chain of operations can
  * gather, a reduction over n elements counting sqrt(n). Errors are measured against the element plus
- * the root mean square of its output, because a sum of large terms may well be near zero. */
+ * the root mean square of its output, because a sum of large terms may well be near zero. Near zero the
+ * last digit that a 16-bit value has is no error, however small the output is. */
 #include <math.h>
 
 #include "compile/compile.h"
@@ -57,12 +58,19 @@ smg_roundings smg_compile_roundings(const smg_compilation *c) {
     return (smg_roundings){.stored = c->options.precision, .partial = smg_target_pairs(&c->target)};
 }
 
-smg_status smg_compile_tolerance(const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
-                                 smg_arena *scratch, double *out_tolerance) {
+/* What the type can tell apart from 0 is no error: devices may flush such numbers, and near it that is the last digit
+ * which results have, however small they are. */
+static double least_of(smg_type type) {
+    if (smg_type_kind(type) != SMG_KIND_FLOAT) return 0;
+    return type == SMG_TYPE_F16 ? 0x1p-24 : 0x1p-126;
+}
+
+smg_status smg_compile_allow(const smg_graph *g, smg_roundings roundings, const int64_t *symbols, smg_arena *scratch,
+                             smg_allowance *out_allowance) {
     double f32 = 0, stores = 0;
     SMG_TRY(f32_bound(g, symbols, scratch, &f32));
     SMG_TRY(smg_precision_bound(g, roundings, scratch, &stores));
-    *out_tolerance = f32 + stores;
+    *out_allowance = (smg_allowance){.relative = f32 + stores, .least = least_of(roundings.stored)};
     return SMG_OK;
 }
 
@@ -83,13 +91,6 @@ static double stored(smg_type type, double value) {
     return over ? copysign(INFINITY, value) : value;
 }
 
-/* What the type can tell apart from 0 is no error: devices may flush such numbers, and near it that is the last digit
- * which results have, however small they are. */
-static double least_of(smg_type type) {
-    if (smg_type_kind(type) != SMG_KIND_FLOAT) return 0;
-    return type == SMG_TYPE_F16 ? 0x1p-24 : 0x1p-126;
-}
-
 static double error_of(double got, double want, double scale, double least) {
     if (got == want || (isnan(got) && isnan(want)) || fabs(got - want) <= least) return 0;
     if (!isfinite(got) || !isfinite(want)) return INFINITY;
@@ -98,19 +99,20 @@ static double error_of(double got, double want, double scale, double least) {
 }
 
 /* row_of: which row of `got` row i of the reference is; NULL: the same one. */
-static void compare(smg_array *want, const smg_tensor *got, const int64_t *row_of, double tolerance,
+static void compare(smg_array *want, const smg_tensor *got, const int64_t *row_of, smg_allowance allowed,
                     smg_check_row *row) {
     int64_t count = smg_array_elements(want);
     int64_t width = row_of != NULL && want->dims[0] > 0 ? count / want->dims[0] : 0;
     for (int64_t i = 0; i < count; i++) want->data[i] = stored(want->type, want->data[i]);
-    double scale = root_mean_square(want, count);
+    double scale = root_mean_square(want, count), least = least_of(want->type);
     bool exact = smg_type_kind(want->type) != SMG_KIND_FLOAT;
+    if (!exact && allowed.least > least) least = allowed.least;
     row->elements = count;
-    row->tolerance = exact ? 0 : tolerance;
+    row->tolerance = exact ? 0 : allowed.relative;
     for (int64_t i = 0; i < count; i++) {
         int64_t at = width > 0 ? row_of[i / width] * width + i % width : i;
         double value = smg_tensor_get(got, at);
-        double relative = error_of(value, want->data[i], exact ? 0 : scale, least_of(want->type));
+        double relative = error_of(value, want->data[i], exact ? 0 : scale, least);
         double absolute = relative > 0 ? fabs(value - want->data[i]) : 0;
         if (!(absolute <= row->max_abs)) row->max_abs = absolute;
         if (relative <= row->max_rel) continue;
@@ -216,12 +218,12 @@ static smg_status check_in(smg_context *ctx, const checked_run *r, smg_arena *sc
     double start = smg_clock_seconds();
     SMG_TRY(smg_graph_eval(g, values, in, scratch, out));
     check->seconds = smg_clock_seconds() - start;
-    double tolerance = 0;
-    SMG_TRY(smg_compile_tolerance(g, r->roundings, values, scratch, &tolerance));
+    smg_allowance allowed;
+    SMG_TRY(smg_compile_allow(g, r->roundings, values, scratch, &allowed));
     check->pass = true;
     for (int i = 0; i < g->outputs.count; i++) {
         check->rows[i].output = g->outputs.items[i].name;
-        compare(&out[i], &r->outputs[i], rows.row_of, tolerance, &check->rows[i]);
+        compare(&out[i], &r->outputs[i], rows.row_of, allowed, &check->rows[i]);
         check->pass = check->pass && check->rows[i].pass;
     }
     return SMG_OK;
@@ -252,14 +254,14 @@ smg_status smg_compile_check_some(smg_context *ctx, const smg_graph *g, smg_roun
     return check_run(ctx, &r, arena, out_check);
 }
 
-smg_status smg_compile_compare(smg_context *ctx, const smg_tensor *want, const smg_tensor *got, double tolerance,
+smg_status smg_compile_compare(smg_context *ctx, const smg_tensor *want, const smg_tensor *got, smg_allowance allowed,
                                smg_check_row *out_row) {
     smg_array array;
     smg_arena *scratch = NULL;
     SMG_TRY(smg_arena_create(ctx, &scratch));
     smg_status status = smg_tensor_to_array(want, scratch, &array);
     *out_row = (smg_check_row){.output = want->name};
-    if (status == SMG_OK) compare(&array, got, NULL, tolerance, out_row);
+    if (status == SMG_OK) compare(&array, got, NULL, allowed, out_row);
     smg_arena_destroy(scratch);
     return status;
 }

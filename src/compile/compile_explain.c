@@ -211,12 +211,12 @@ static smg_status mark_bound(const smg_compilation *c, bool **out_bound) {
 /* Nothing of a plan in f32: that is what everything is. */
 static smg_status print_precision(const smg_compilation *c, smg_text *text) {
     int narrow = 0, wide = 0;
-    double tolerance = 0;
+    smg_allowance allowed;
     bool *bound = NULL;
     if (c->precision.asked == SMG_TYPE_F32) return SMG_OK;
     const char *word = smg_type_word(c->precision.asked);
     SMG_TRY(mark_bound(c, &bound));
-    SMG_TRY(smg_compile_tolerance(c->source, smg_compile_roundings(c), c->nominal, c->arena, &tolerance));
+    SMG_TRY(smg_compile_allow(c->source, smg_compile_roundings(c), c->nominal, c->arena, &allowed));
     for (smg_node_id id = 0; id < c->graph->nodes.count; id++) {
         bool own = smg_graph_storage(c->graph, id) == smg_graph_node(c->graph, id)->type;
         narrow += bound[id] && !own;
@@ -227,7 +227,7 @@ static smg_status print_precision(const smg_compilation *c, smg_text *text) {
         text,
         "precision %s: %d values are %s in memory, %d stay f32; arithmetic is f32%s; --check allows %.2g, %.2g is "
         "likely\n",
-        word, narrow, word, wide, partial ? " but for partial sums" : "", tolerance, c->precision.likely);
+        word, narrow, word, wide, partial ? " but for partial sums" : "", allowed.relative, c->precision.likely);
     for (smg_node_id id = 0; id < c->graph->nodes.count; id++)
         if (bound[id] && c->precision.why[id] != NULL) print_kept(c, id, text);
     return SMG_OK;

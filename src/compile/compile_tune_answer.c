@@ -52,15 +52,16 @@ static smg_status check_answer(smg_tuner *t, const smg_answer *answer, const cha
 static smg_status compare_answer(smg_tuner *t, const smg_answer *want, const smg_answer *got, smg_arena *arena,
                                  const char **out_differs) {
     const smg_graph *g = t->source->graph;
-    double own, other;
+    smg_allowance own, other;
     *out_differs = NULL;
-    SMG_TRY(smg_compile_tolerance(g, want->roundings, t->options->symbols, arena, &own));
-    SMG_TRY(smg_compile_tolerance(g, got->roundings, t->options->symbols, arena, &other));
+    SMG_TRY(smg_compile_allow(g, want->roundings, t->options->symbols, arena, &own));
+    SMG_TRY(smg_compile_allow(g, got->roundings, t->options->symbols, arena, &other));
+    const smg_allowance both = {own.relative + other.relative, own.least + other.least};
     for (int i = 0; i < want->count && *out_differs == NULL; i++) {
         smg_check_row row;
         const smg_node *node = smg_graph_node(g, g->outputs.items[i].node);
         if (smg_type_kind(node->type) != SMG_KIND_FLOAT) continue;
-        SMG_TRY(smg_compile_compare(t->ctx, &want->outputs[i], &got->outputs[i], own + other, &row));
+        SMG_TRY(smg_compile_compare(t->ctx, &want->outputs[i], &got->outputs[i], both, &row));
         if (!row.pass) *out_differs = tell(&row, arena);
     }
     return SMG_OK;

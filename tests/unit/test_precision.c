@@ -700,6 +700,7 @@ static void the_last_digit_near_zero_is_no_error(void **state) {
         uint16_t want, got;
         bool pass;
     } rows[] = {{16, 16, true}, {16, 17, true}, {16, 18, false}, {1, 0, true}, {2, 0, false}, {0x3c00, 0x3c02, false}};
+    const smg_allowance allowed = {.relative = 1e-4};
     fixture *f = *state;
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
         uint16_t want = rows[i].want, got = rows[i].got;
@@ -707,7 +708,29 @@ static void the_last_digit_near_zero_is_no_error(void **state) {
         smg_tensor other = one;
         smg_check_row row;
         other.data = &got;
-        assert_int_equal(smg_compile_compare(f->ctx, &one, &other, 1e-4, &row), SMG_OK);
+        assert_int_equal(smg_compile_compare(f->ctx, &one, &other, allowed, &row), SMG_OK);
+        assert_int_equal(row.pass, rows[i].pass);
+    }
+}
+
+/* An output that is f32 has as few digits where the plan keeps it, or what it is made of, in f16. */
+static void the_last_digit_is_that_of_what_is_stored(void **state) {
+    static const struct {
+        smg_type stored;
+        bool pass;
+    } rows[] = {{SMG_TYPE_F32, false}, {SMG_TYPE_F16, true}, {SMG_TYPE_BF16, false}};
+    fixture *f = *state;
+    float want = 3e-8F, got = 0;
+    smg_tensor one = {.name = "y", .type = "f32", .rank = 1, .dims = {1}, .data = &want, .bytes = sizeof(want)};
+    smg_tensor other = one;
+    other.data = &got;
+    read_graph(f, "graph g\nx = input f32[8]\ny = neg(x)\noutput y = y\n");
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+        smg_allowance allowed;
+        smg_check_row row;
+        assert_int_equal(smg_compile_allow(f->g, (smg_roundings){.stored = rows[i].stored}, NULL, f->arena, &allowed),
+                         SMG_OK);
+        assert_int_equal(smg_compile_compare(f->ctx, &one, &other, allowed, &row), SMG_OK);
         assert_int_equal(row.pass, rows[i].pass);
     }
 }
@@ -732,6 +755,7 @@ int main(void) {
         cmocka_unit_test(overflow_is_named),
         cmocka_unit_test(samples_are_checked),
         cmocka_unit_test(the_last_digit_near_zero_is_no_error),
+        cmocka_unit_test(the_last_digit_is_that_of_what_is_stored),
         cmocka_unit_test(requests_are_refused),
         cmocka_unit_test(bundles_store_what_the_plan_says),
         cmocka_unit_test(narrow_weights_stay_narrow),
