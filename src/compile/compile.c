@@ -357,9 +357,14 @@ int smg_compile_op_count(const smg_graph *g) {
     return count;
 }
 
+int smg_compile_pass(const smg_compilation *c, int step) {
+    int turn = step / c->plan->steps.count;
+    return c->options.passes.from + (turn > 0 ? turn - 1 : 0);
+}
+
 const smg_choice *smg_compile_choice(const smg_compilation *c, int step) {
     const smg_pstep *of = &c->plan->steps.items[step % c->plan->steps.count];
-    int rival = c->options.passes.from + step / c->plan->steps.count - 1;
+    int rival = smg_compile_pass(c, step) - 1;
     return rival >= 0 && rival < of->rivals.count ? &of->rivals.items[rival].choice : &of->choice;
 }
 

@@ -62,17 +62,17 @@ static smg_tune_row *row_of(smg_tuner *t, smg_tune_kernel *k, const smg_choice *
 typedef struct list {
     smg_program *program;
     smg_tune_kernel **kernels;
-    int *rows; /* of the kernel; -1: an earlier pass has this one */
+    int *rows; /* of the kernel; -1: nobody asks after it, or an earlier pass has it */
     int count;
 } list;
 
-/* Of the plan's steps, as many times as there are passes. The schedule of the price is in the first of all passes, and
- * where a kernel has no more. */
+/* Of the plan's steps, as many times as there are passes, and once before. The schedule of the price is in the first of
+ * all passes, and where a kernel has no more. */
 static smg_status make_list(smg_tuner *t, const smg_compilation *c, smg_program *program, list *out) {
     const smg_passes *passes = &c->options.passes;
     bool known = t->kernels.count > 0;
     *out = (list){.program = program, .count = c->plan->steps.count};
-    if (passes->rivals > 0) out->count *= passes->to - passes->from;
+    if (passes->rivals > 0) out->count *= 1 + passes->to - passes->from;
     out->rows = SMG_ARENA_ARRAY(t->arena, int, (size_t)out->count + 1);
     out->kernels = SMG_ARENA_ARRAY(t->arena, smg_tune_kernel *, (size_t)out->count + 1);
     if (out->rows == NULL || out->kernels == NULL) return SMG_MEMORY;
@@ -86,8 +86,9 @@ static smg_status make_list(smg_tuner *t, const smg_compilation *c, smg_program 
         smg_tune_kernel *k = out->kernels[i] = kernel_of(t, &c->plan->steps.items[i % c->plan->steps.count]);
         const smg_tune_row *r = row_of(t, k, smg_compile_choice(c, i));
         if (r == NULL) return SMG_MEMORY;
-        bool again = (passes->from > 0 || i >= c->plan->steps.count) && r == k->rows.items;
-        out->rows[i] = again ? -1 : (int)(r - k->rows.items);
+        bool again = smg_compile_pass(c, i) > 0 && r == k->rows.items;
+        bool before = passes->rivals > 0 && i < c->plan->steps.count;
+        out->rows[i] = again || before ? -1 : (int)(r - k->rows.items);
     }
     return SMG_OK;
 }
@@ -248,13 +249,15 @@ static smg_status recall(smg_tuner *t, int passes, bool *out_needed) {
     smg_vk_plan_target(t->device, t->desc->nominal_rates, &target);
     SMG_TRY(smg_compile_plan(t->ctx, t->source->graph, &target, &options, &c));
     smg_status status = make_list(t, c, NULL, &l);
-    int steps = c->plan->steps.count;
+    if (status == SMG_OK) {
+        smg_tuner_recall(t);
+        for (int i = 0; i < passes; i++) out_needed[i] = false;
+        for (int i = 0; i < l.count; i++)
+            if (l.rows[i] >= 0 && isinf(l.kernels[i]->rows.items[l.rows[i]].median))
+                out_needed[smg_compile_pass(c, i)] = true;
+    }
     smg_compilation_destroy(c);
     if (status != SMG_OK) return status;
-    smg_tuner_recall(t);
-    for (int i = 0; i < passes; i++) out_needed[i] = false;
-    for (int i = 0; i < l.count; i++)
-        if (l.rows[i] >= 0 && isinf(l.kernels[i]->rows.items[l.rows[i]].median)) out_needed[i / steps] = true;
     sort_all(t);
     return SMG_OK;
 }
