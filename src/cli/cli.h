@@ -181,6 +181,9 @@ void cli_print_check(const smg_check *check, cli_text *text);
 /* Runs until clocks are up: a GPU that idles has a fifth of its clock. */
 #define CLI_WARM_SECONDS 0.5
 smg_status cli_warm_up(smg_model *model, double seconds);
+/* Behind runs that warmed up: from now on a short run is measured several times in a row, as one submission, since what
+ * a device takes to begin is as much as some kernels take. *out_runs: so many times. */
+smg_status cli_run_in_row(smg_model *model, cli_arrays *arrays, int *out_runs);
 /* Runs with a time stamp after every step and adds the table, or the members of a JSON object; writes --trace. */
 smg_status cli_profile(const cli_options *o, smg_model *model, const cli_arrays *arrays, cli_text *text);
 /* cli_bundle.c: the same commands of a bundle. */

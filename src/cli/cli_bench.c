@@ -19,6 +19,7 @@ typedef struct side {
     cli_spread spread;
     smg_compilation_facts facts;
     double compile;
+    int in_row;   /* runs that one measurement is of */
     int64_t peak; /* bytes of the device at most */
     double bind;  /* seconds of the host to bind other sizes of the range */
 } side;
@@ -54,19 +55,25 @@ static void close_side(side *s) {
     free(s->seconds);
 }
 
-static smg_status take_turns(side *sides, int64_t repeat, int *out_rounds) {
+static smg_status warm_up(side *sides, cli_arrays *arrays) {
     double start = smg_command_seconds();
     while (smg_command_seconds() - start < CLI_WARM_SECONDS) {
         for (int i = 0; i < 2; i++) CLI_TRY(smg_model_repeat(sides[i].model));
     }
+    for (int i = 0; i < 2; i++) CLI_TRY(cli_run_in_row(sides[i].model, arrays, &sides[i].in_row));
+    return SMG_OK;
+}
+
+static smg_status take_turns(side *sides, int64_t repeat, int *out_rounds) {
     int rounds = 0;
+    double start;
     int limit = repeat > 0 ? (int)repeat : CLI_MAX_REPEATS;
     start = smg_command_seconds();
     while (rounds < limit) {
         bool late = smg_command_seconds() - start > bench_seconds;
         if (repeat == 0 && late && rounds >= LEAST_ROUNDS) break;
         for (int i = 0; i < 2; i++) {
-            for (int run = 0; run < 2; run++) CLI_TRY(smg_model_repeat(sides[i].model));
+            for (int run = sides[i].in_row > 1; run < 2; run++) CLI_TRY(smg_model_repeat(sides[i].model));
             sides[i].seconds[rounds] = smg_model_seconds(sides[i].model);
         }
         rounds++;
@@ -114,14 +121,15 @@ static void add_table(const cli_arrays *arrays, const side *sides, int rounds, c
     cli_text_addf(text, "graph    %s: %d ops -> %d after rewrites\nsizes    ", f->graph, f->operations,
                   f->operations_rewritten);
     cli_print_dims(text, arrays);
-    cli_text_addf(text, "\n\n%-9s %10s %6s %12s %12s %12s %12s %12s %12s\n", "", "kernels", "n", "min ms", "median ms",
-                  "p95 ms", "moved MB", "GB/s", "compile s");
+    cli_text_addf(text, "\n\n%-9s %10s %6s %6s %12s %12s %12s %12s %12s %12s\n", "", "kernels", "n", "runs", "min ms",
+                  "median ms", "p95 ms", "moved MB", "GB/s", "compile s");
     for (int i = 0; i < 2; i++) {
         const side *s = &sides[i];
-        cli_text_addf(text, "%-9s %10d %6d %12.3f %12.3f %12.3f %12.2f %12.2f %12.2f%s%s\n", s->name, s->facts.kernels,
-                      s->spread.n, s->spread.min * 1e3, s->spread.median * 1e3, s->spread.p95 * 1e3,
-                      s->facts.bytes / 1e6, s->spread.median > 0 ? s->facts.bytes / s->spread.median / 1e9 : 0,
-                      s->compile, s->facts.from_cache ? "  (plan from the cache)" : "",
+        cli_text_addf(text, "%-9s %10d %6d %6d %12.4f %12.4f %12.4f %12.2f %12.2f %12.2f%s%s\n", s->name,
+                      s->facts.kernels, s->spread.n, s->in_row, s->spread.min * 1e3, s->spread.median * 1e3,
+                      s->spread.p95 * 1e3, s->facts.bytes / 1e6,
+                      s->spread.median > 0 ? s->facts.bytes / s->spread.median / 1e9 : 0, s->compile,
+                      s->facts.from_cache ? "  (plan from the cache)" : "",
                       s->check == NULL || s->check->count == 0 ? ""
                       : s->check->pass                         ? "  PASS"
                                                                : "  FAIL");
@@ -159,7 +167,7 @@ static void add_json(const cli_arrays *arrays, const side *sides, int rounds, cl
         cli_print_spread_json(&s->spread, text);
         cli_text_addf(text, ", \"bytes\": %.0f, \"flops\": %.0f, \"compile_seconds\": %.6g, \"plan_cached\": %s",
                       s->facts.bytes, s->facts.flops, s->compile, s->facts.from_cache ? "true" : "false");
-        cli_text_addf(text, ", \"peak_bytes\": %lld", (long long)s->peak);
+        cli_text_addf(text, ", \"runs\": %d, \"peak_bytes\": %lld", s->in_row, (long long)s->peak);
         if (arrays->range_count > 0) cli_text_addf(text, ", \"bind_us\": %.3g", s->bind * 1e6);
         if (s->check != NULL && s->check->count > 0)
             cli_text_addf(text, ", \"pass\": %s", s->check->pass ? "true" : "false");
@@ -176,6 +184,7 @@ static smg_status bench(cli_job *job) {
     CLI_TRY(cli_open_device(o, &device));
     smg_status status = SMG_OK;
     for (int i = 0; i < 2 && status == SMG_OK; i++) status = open_side(job, device, i == 1, &sides[i]);
+    if (status == SMG_OK) status = warm_up(sides, &job->arrays);
     if (status == SMG_OK) status = take_turns(sides, o->repeat, &rounds);
     for (int i = 0; i < 2 && status == SMG_OK && job->arrays.range_count > 0; i++)
         status = measure_bind(&job->arrays, &sides[i]);

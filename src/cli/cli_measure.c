@@ -75,6 +75,11 @@ void cli_print_output(const smg_tensor *out, cli_text *text) {
     cli_text_add(text, "\n");
 }
 
+smg_status cli_run_in_row(smg_model *model, cli_arrays *arrays, int *out_runs) {
+    CLI_TRY(smg_model_set_runs(model, 0, out_runs));
+    return cli_run_arrays(model, arrays);
+}
+
 static smg_status measure_runs(const cli_options *o, cli_arrays *arrays, smg_model *model, double *seconds, int repeats,
                                cli_result *out) {
     static const double long_run = 0.5;

@@ -9,23 +9,24 @@ static const double next_seconds = 0.02; /* the clock is up by then */
 static const double rank_seconds = 0.1;
 
 typedef struct ranked {
-    int kernels;
+    int kernels, in_row;      /* runs that one measurement is of */
     double estimate, compile; /* seconds */
     cli_spread spread;
     enum { UNCHECKED, PASSED, FAILED } check;
 } ranked;
 
-static smg_status time_runs(const cli_options *o, smg_model *model, bool first, double *seconds,
-                            cli_spread *out_spread) {
+static smg_status time_runs(const cli_options *o, smg_model *model, cli_arrays *arrays, bool first, double *seconds,
+                            ranked *r) {
     int64_t limit = o->repeat > 0 ? o->repeat : CLI_MAX_REPEATS;
     int runs = 0;
     CLI_TRY(cli_warm_up(model, first ? CLI_WARM_SECONDS : next_seconds));
+    CLI_TRY(cli_run_in_row(model, arrays, &r->in_row));
     double start = smg_command_seconds();
     while (runs < limit && (o->repeat > 0 || runs < LEAST_RUNS || smg_command_seconds() - start < rank_seconds)) {
         CLI_TRY(smg_model_repeat(model));
         seconds[runs++] = smg_model_seconds(model);
     }
-    *out_spread = cli_spread_of(seconds, runs);
+    r->spread = cli_spread_of(seconds, runs);
     return SMG_OK;
 }
 
@@ -50,7 +51,7 @@ static smg_status time_opened(cli_job *job, smg_model *model, bool first, double
     for (int i = 0; i < a->output_count; i++) a->outputs[i].data = NULL; /* were the last model's */
     CLI_TRY(cli_run_arrays(model, a));
     if (o->check) CLI_TRY(check_outputs(job, smg_model_compilation(model), r));
-    return time_runs(o, model, first, seconds, &r->spread);
+    return time_runs(o, model, a, first, seconds, r);
 }
 
 static smg_status time_rank(cli_job *job, smg_device *device, int rank, double *seconds, ranked *r) {
@@ -86,12 +87,12 @@ static void add_table(cli_job *job, const smg_device_facts *device, const ranked
     cli_print_device(device->name, device->driver, text);
     cli_text_addf(text, "graph    %s\nsizes    ", job->facts->name);
     cli_print_dims(text, &job->arrays);
-    cli_text_addf(text, "\n\n%6s %8s %12s %6s %12s %12s %12s\n", "rank", "kernels", "price ms", "n", "min ms",
-                  "median ms", "compile s");
+    cli_text_addf(text, "\n\n%6s %8s %12s %6s %6s %12s %12s %12s\n", "rank", "kernels", "price ms", "n", "runs",
+                  "min ms", "median ms", "compile s");
     for (int i = 0; i < count; i++) {
         const ranked *r = &ranks[i];
-        cli_text_addf(text, "%6d %8d %12.4f %6d %12.4f %12.4f %12.2f%s\n", i, r->kernels, r->estimate * 1e3,
-                      r->spread.n, r->spread.min * 1e3, r->spread.median * 1e3, r->compile, verdict(r));
+        cli_text_addf(text, "%6d %8d %12.4f %6d %6d %12.4f %12.4f %12.2f%s\n", i, r->kernels, r->estimate * 1e3,
+                      r->spread.n, r->in_row, r->spread.min * 1e3, r->spread.median * 1e3, r->compile, verdict(r));
     }
     cli_text_addf(text, "rank 0 takes %.2f times as long as the fastest of %d, rank %d (medians)\n",
                   least > 0 ? ranks[0].spread.median / least : 1, count, best);
@@ -111,7 +112,7 @@ static void add_json(cli_job *job, const smg_device_facts *device, const ranked 
         cli_text_addf(text, "%s\n    {\"rank\": %d, \"kernels\": %d, \"estimate_seconds\": %.9g, ", i > 0 ? "," : "", i,
                       r->kernels, r->estimate);
         cli_print_spread_json(&r->spread, text);
-        cli_text_addf(text, ", \"compile_seconds\": %.6g", r->compile);
+        cli_text_addf(text, ", \"runs\": %d, \"compile_seconds\": %.6g", r->in_row, r->compile);
         if (r->check != UNCHECKED) cli_text_addf(text, ", \"pass\": %s", r->check == PASSED ? "true" : "false");
         cli_text_add(text, "}");
     }

@@ -79,6 +79,8 @@ smg_status smg_tuner_time_runs(smg_tuner *t, smg_tune_turns *both, const char *p
     int rounds = 0;
     SMG_TRY(smg_tuner_profile(t, both, false));
     for (int i = 0; i < 2; i++) {
+        smg_program_set_runs(smg_model_program(both->models[i]), 0);
+        SMG_TRY(smg_model_run(both->models[i], t->options->inputs, t->options->input_count, NULL, 0));
         seconds[i] = SMG_ARENA_ARRAY(t->arena, double, MOST_ROUNDS + 1);
         if (seconds[i] == NULL) return SMG_MEMORY;
     }

@@ -88,6 +88,20 @@ smg_status smg_model_set_profile(smg_model *m, bool on) {
     return smg_context_told(smg_model_context(m), set_profile(m, on));
 }
 
+static smg_status set_runs(smg_model *m, int runs, int *out_runs) {
+    if (runs < 0) return smg_fail(smg_model_context(m), SMG_INVALID, "smg_model_set_runs: %d runs", runs);
+    SMG_TRY(smg_model_check_idle(m, "smg_model_set_runs"));
+    runs = smg_program_set_runs(smg_model_program(m), runs);
+    if (out_runs != NULL) *out_runs = runs;
+    return SMG_OK;
+}
+
+smg_status smg_model_set_runs(smg_model *m, int runs, int *out_runs) {
+    if (m == NULL) return SMG_INVALID;
+    smg_context_clear_error(smg_model_context(m));
+    return smg_context_told(smg_model_context(m), set_runs(m, runs, out_runs));
+}
+
 static smg_program *program_of(const smg_model *m) {
     return m != NULL ? smg_model_program(m) : NULL;
 }
@@ -160,6 +174,11 @@ void smg_model_open_seconds(const smg_model *m, double *out_device, double *out_
 
 smg_status smg_model_set_profile(smg_model *m, bool on) {
     (void)m, (void)on;
+    return SMG_UNSUPPORTED;
+}
+
+smg_status smg_model_set_runs(smg_model *m, int runs, int *out_runs) {
+    (void)m, (void)runs, (void)out_runs;
     return SMG_UNSUPPORTED;
 }
 

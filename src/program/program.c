@@ -113,6 +113,7 @@ static smg_status new_program(smg_context *ctx, const smg_bundle *bundle, smg_vk
     p->device = device;
     p->target = smg_vk_target(device);
     p->watchdog = p->target->type == SMG_DEVICE_CPU ? 0 : p->target->max_dispatch_time;
+    p->runs = 1;
     p->refused = -1;
     p->passage.ctx = ctx;
     if (options != NULL) p->options = *options;
@@ -243,6 +244,17 @@ smg_status smg_program_set_profile(smg_program *p, bool on) {
     if (p->profile != on) p->bound = NULL; /* the caller binds again */
     p->profile = on;
     return SMG_OK;
+}
+
+#define RUNS_SECONDS 1e-3 /* of a submission, so that its begin is no part of what one takes */
+#define MOST_RUNS 100
+
+int smg_program_set_runs(smg_program *p, int runs) {
+    double known = p->seconds > 0 ? RUNS_SECONDS / p->seconds : 1;
+    if (runs == 0) runs = known < 1 ? 1 : known > MOST_RUNS ? MOST_RUNS : (int)known;
+    if (p->runs != runs) p->bound = NULL; /* the caller binds again */
+    p->runs = runs;
+    return runs;
 }
 
 void smg_program_memory_used(const smg_program *p, smg_program_memory *out) {

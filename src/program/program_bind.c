@@ -116,7 +116,7 @@ static smg_bound *find_bound(smg_program *p, const int64_t *values) {
     size_t bytes = (size_t)p->symbol_count * sizeof(*values);
     for (int i = 0; i < SMG_PROGRAM_CACHED; i++) {
         smg_bound *bound = &p->cache[i];
-        if (bound->used && bound->profile == p->profile && bound->variant == variant &&
+        if (bound->used && bound->profile == p->profile && bound->runs == p->runs && bound->variant == variant &&
             memcmp(bound->low, p->low, bytes) == 0 && memcmp(bound->high, p->high, bytes) == 0 &&
             same_given(p, bound)) {
             return bound;
@@ -177,6 +177,7 @@ static smg_bound *begin_bound(smg_program *p, int variant) {
     bound->tries = 0;
     bound->whole_pace = -1;
     bound->profile = p->profile;
+    bound->runs = p->runs;
     bound->variant = variant;
     bound->last_use = ++p->clock;
     bound->used = true; /* so that the next one takes another place */

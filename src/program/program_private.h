@@ -41,6 +41,8 @@ typedef struct smg_slice {
 typedef struct smg_bound {
     bool used;
     bool profile;
+    int runs;    /* that were asked for */
+    int in_row;  /* runs of the recording: one where steps are stamped, or where a run is several submissions */
     int variant; /* whose run list was recorded */
     uint64_t last_use;
     int64_t *low, *high; /* one per symbol */
@@ -118,6 +120,7 @@ struct smg_program {
     bool *written; /* per buffer: input given since the last bind */
     bool ran;
     bool profile;
+    int runs; /* of a recording */
     bool timestamps;
     uint64_t clock;
     double seconds, prepare_seconds;

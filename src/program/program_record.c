@@ -126,21 +126,39 @@ static smg_status make_room(smg_program *p, smg_bound *bound) {
     return SMG_OK;
 }
 
-/* The part that begins with this slice; *io_slice: one behind its last. */
-static smg_status record_part(smg_program *p, smg_bound *bound, int *io_slice) {
+/* Slices of one run. */
+static smg_status record_slices(smg_program *p, smg_bound *bound, smg_vk_recording *recording, int first, int end) {
     const smg_bstep *steps = p->bundle->variants.items[bound->variant].run.items;
     hazards h = {.ranges = p->ranges, .count = 0, .capacity = p->range_capacity};
+    for (int i = first; i < end; i++) {
+        const smg_slice *slice = &bound->slices[i];
+        SMG_TRY(record_step(p, recording, bound, &steps[slice->step], slice->step, slice, &h));
+        if (bound->stamped) smg_vk_record_timestamp(recording, i - first + 1);
+    }
+    return SMG_OK;
+}
+
+/* The same run again and again, each when the one before is over. */
+static smg_status record_runs(smg_program *p, smg_bound *bound, smg_vk_recording *recording, int first, int end) {
+    SMG_TRY(record_slices(p, bound, recording, first, end));
+    int barriers = bound->barriers; /* of one */
+    for (int i = 1; i < bound->in_row; i++) {
+        smg_vk_record_barrier(recording);
+        SMG_TRY(record_slices(p, bound, recording, first, end));
+    }
+    bound->barriers = barriers;
+    return SMG_OK;
+}
+
+/* The part that begins with this slice; *io_slice: one behind its last. */
+static smg_status record_part(smg_program *p, smg_bound *bound, int *io_slice) {
     int first = *io_slice, end = first;
     while (end < bound->slice_count && bound->slices[end].part == bound->recorded) end++;
     int slots = !p->timestamps ? 0 : bound->stamped ? end - first + 1 : 2;
     SMG_TRY(smg_vk_recording_begin(p->device, slots, &bound->parts[bound->recorded]));
     smg_vk_recording *recording = bound->parts[bound->recorded++];
     if (slots > 0) smg_vk_record_timestamp(recording, 0);
-    for (int i = first; i < end; i++) {
-        const smg_slice *slice = &bound->slices[i];
-        SMG_TRY(record_step(p, recording, bound, &steps[slice->step], slice->step, slice, &h));
-        if (bound->stamped) smg_vk_record_timestamp(recording, i - first + 1);
-    }
+    SMG_TRY(record_runs(p, bound, recording, first, end));
     if (slots > 0 && !bound->stamped) smg_vk_record_timestamp(recording, 1);
     *io_slice = end;
     return smg_vk_recording_end(recording);
@@ -159,6 +177,7 @@ smg_status smg_program_record_run(smg_program *p, smg_bound *bound) {
     const smg_program_steps needed = {list->run.items, list->run.count, bound->low, bound->high, bound->sliced};
     SMG_TRY(smg_program_make_pipelines(p, &needed, 1));
     SMG_TRY(make_room(p, bound));
+    bound->in_row = bound->stamped || bound->part_count > 1 ? 1 : bound->runs;
     while (bound->recorded < bound->part_count) SMG_TRY(record_part(p, bound, &slice));
     return SMG_OK;
 }

@@ -93,11 +93,12 @@ static smg_status read_part(smg_program *p, smg_bound *bound, int part, int *io_
 static smg_status read_times(smg_program *p, double wall) {
     smg_bound *bound = p->bound;
     int slice = 0;
-    p->seconds = wall;
+    p->seconds = wall / bound->in_row;
     if (!p->timestamps) return SMG_OK;
     p->seconds = 0;
     memset(p->step_seconds, 0, (size_t)smg_program_step_count(p) * sizeof(*p->step_seconds));
     for (int i = 0; i < bound->part_count; i++) SMG_TRY(read_part(p, bound, i, &slice));
+    p->seconds /= bound->in_row;
     smg_program_learn(p, bound);
     return SMG_OK;
 }

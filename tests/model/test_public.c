@@ -403,6 +403,29 @@ static void expect_steps(const fixture *f, const smg_model *m) {
     (void)f;
 }
 
+/* Several runs in one submission leave what one of them does. */
+static void expect_runs_in_row(fixture *f, smg_model *m) {
+    smg_memory_info once, memory;
+    smg_check *check;
+    int runs = 0;
+    expect_ok(f, smg_model_get_memory(m, &once));
+    expect_refused(f, smg_model_set_runs(m, -1, &runs), SMG_INVALID, "-1 runs");
+    expect_ok(f, smg_model_set_runs(m, 3, &runs));
+    assert_int_equal(runs, 3);
+    expect_refused(f, smg_model_repeat(m), SMG_INVALID, "");
+    expect_ok(f, run(f, m));
+    expect_ok(f, smg_model_repeat(m));
+    expect_ok(f, smg_compilation_check(smg_model_compilation(m), f->arrays, &check));
+    assert_true(check->pass);
+    smg_check_destroy(check);
+    expect_ok(f, smg_model_get_memory(m, &memory));
+    assert_int_equal(memory.barriers, once.barriers);
+    expect_ok(f, smg_model_set_runs(m, 0, &runs));
+    assert_in_range(runs, 1, 100);
+    expect_ok(f, smg_model_set_runs(m, 1, NULL));
+    expect_ok(f, run(f, m));
+}
+
 static void test_measure(void **state) {
     fixture *f = *state;
     static page p;
@@ -433,6 +456,7 @@ static void test_measure(void **state) {
     expect_ok(f, run(f, m));
     expect_ok(f, smg_model_repeat(m));
     assert_true(smg_model_seconds(m) > 0);
+    expect_runs_in_row(f, m);
     expect_ok(f, smg_model_set_profile(m, true));
     expect_refused(f, smg_model_repeat(m), SMG_INVALID, "");
     expect_ok(f, run(f, m));
@@ -504,6 +528,7 @@ static void test_repeat(void **state) {
     expect_refused(f, smg_model_repeat(m), SMG_INVALID, "in flight");
     expect_refused(f, smg_model_prepare(m, NULL, 0), SMG_INVALID, "in flight");
     expect_refused(f, smg_model_set_profile(m, true), SMG_INVALID, "in flight");
+    expect_refused(f, smg_model_set_runs(m, 2, NULL), SMG_INVALID, "in flight");
     expect_ok(f, smg_ticket_wait(ticket, -1, NULL));
     expect_ok(f, smg_model_repeat(m));
     smg_device_tensor *x = NULL;
