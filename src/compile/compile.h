@@ -93,8 +93,8 @@ typedef struct smg_tuning {
 #define SMG_MOST_TIMINGS 64
 
 /* Of a run list that goes through its plan several times, each time with other schedules: 0 those that are taken, 1 the
- * first rivals, and so on (compile_tune.c). It begins with its first pass once more, which nobody asks after: what a
- * device does first after it was idle takes longer. */
+ * first rivals, and so on (compile_tune.c). It begins with its first pass a few times more, which nobody asks after: what
+ * a device does first after it was idle takes longer. */
 typedef struct smg_passes {
     int rivals;   /* of each step, at most; 0: the run list is the plan */
     int from, to; /* the passes from this one to before that one */
@@ -194,6 +194,8 @@ smg_status smg_compile_variant(smg_compilation *c, int variant);
 smg_status smg_compile_need_graph(smg_compilation *c);
 /* Nodes that compute something (no leaves, no views): "graph ops" in all reports. */
 int smg_compile_op_count(const smg_graph *g);
+/* Times that the run list of passes has its first one before them. */
+int smg_compile_leads(const smg_compilation *c);
 /* The pass that a step of the first run list is of; 0 where it has none. */
 int smg_compile_pass(const smg_compilation *c, int step);
 /* What was chosen for a step of the first run list; in its passes. Of a compilation with a plan. */

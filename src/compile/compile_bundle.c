@@ -404,7 +404,7 @@ static smg_status add_passes(smg_bundler *b, const smg_plan *plan) {
     const smg_passes *passes = &b->c->options.passes;
     smg_status status = SMG_OK;
     if (passes->rivals == 0 || b->variant > 0) return add_pass(b, plan, 0);
-    SMG_TRY(add_pass(b, plan, passes->from));
+    for (int i = 0; i < smg_compile_leads(b->c) && status == SMG_OK; i++) status = add_pass(b, plan, passes->from);
     for (int i = passes->from; i < passes->to && status == SMG_OK; i++) status = add_pass(b, plan, i);
     return status;
 }

@@ -66,13 +66,14 @@ typedef struct list {
     int count;
 } list;
 
-/* Of the plan's steps, as many times as there are passes, and once before. The schedule of the price is in the first of
- * all passes, and where a kernel has no more. */
+/* Of the plan's steps, as many times as there are passes, and a few times before. The schedule of the price is in the
+ * first of all passes, and where a kernel has no more. */
 static smg_status make_list(smg_tuner *t, const smg_compilation *c, smg_program *program, list *out) {
     const smg_passes *passes = &c->options.passes;
     bool known = t->kernels.count > 0;
     *out = (list){.program = program, .count = c->plan->steps.count};
-    if (passes->rivals > 0) out->count *= 1 + passes->to - passes->from;
+    int leads = smg_compile_leads(c);
+    if (passes->rivals > 0) out->count *= leads + passes->to - passes->from;
     out->rows = SMG_ARENA_ARRAY(t->arena, int, (size_t)out->count + 1);
     out->kernels = SMG_ARENA_ARRAY(t->arena, smg_tune_kernel *, (size_t)out->count + 1);
     if (out->rows == NULL || out->kernels == NULL) return SMG_MEMORY;
@@ -87,7 +88,7 @@ static smg_status make_list(smg_tuner *t, const smg_compilation *c, smg_program 
         const smg_tune_row *r = row_of(t, k, smg_compile_choice(c, i));
         if (r == NULL) return SMG_MEMORY;
         bool again = smg_compile_pass(c, i) > 0 && r == k->rows.items;
-        bool before = passes->rivals > 0 && i < c->plan->steps.count;
+        bool before = i < leads * c->plan->steps.count;
         out->rows[i] = again || before ? -1 : (int)(r - k->rows.items);
     }
     return SMG_OK;
