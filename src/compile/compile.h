@@ -93,8 +93,8 @@ typedef struct smg_tuning {
 #define SMG_MOST_TIMINGS 64
 
 /* Of a run list that goes through its plan several times, each time with other schedules: 0 those that are taken, 1 the
- * first rivals, and so on (compile_tune.c). It begins with its first pass a few times more, which nobody asks after: what
- * a device does first after it was idle takes longer. */
+ * first rivals, and so on (compile_tune.c). It begins with its first pass a few times more, which nobody asks after:
+ * what a device does first after it was idle takes longer. */
 typedef struct smg_passes {
     int rivals;   /* of each step, at most; 0: the run list is the plan */
     int from, to; /* the passes from this one to before that one */

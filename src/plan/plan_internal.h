@@ -244,11 +244,9 @@ typedef struct plan_costs {
     double overlap;       /* norm in which arithmetic, near memory and memory add up: 1 not at all, large wholly */
     double lying_overlap; /* the same where no product has staged factors: workgroups load all the time */
     double near_overlap;  /* the same of arithmetic and near memory alone */
-    double lone_overlap;  /* of these, where a scheduler has one subgroup, which reads what it multiplies */
     double staged_registers; /* that the driver's compiler adds: where factors of products are staged */
     double direct_registers; /* where one of them is read as it lies, by matrices or to be made wider */
-    double bare_registers;   /* in other kernels */
-    double spared;           /* registers that it can do without */
+    double bare_registers;   /* in other kernels; and where it spills, since it takes fewer before that */
     double group;            /* elements that one load of a walk takes where they lie side by side */
 } plan_costs;
 

@@ -23,7 +23,7 @@ static const plan_costs switching = {.product = 1.1,
                                      .walk_map = 9.0,
                                      .hop = 2.0,
                                      .round = 10.0,
-                                     .spill = 12.0,
+                                     .spill = 8.0,
                                      .near = 0.77,
                                      .load_wait = 0.8,
                                      .step_wait = 0.5,
@@ -39,11 +39,9 @@ static const plan_costs switching = {.product = 1.1,
                                      .lying_overlap = 3.0,
                                      .ramp = 7.0,
                                      .near_overlap = 3.0,
-                                     .lone_overlap = 1.35,
                                      .staged_registers = 45.0,
                                      .direct_registers = 30.0,
                                      .bare_registers = 16.0,
-                                     .spared = 16.0,
                                      .flight = 1.55,
                                      .group = 4.0};
 /* A core whose lanes are the elements of one vector register makes a read that they spread over memory once for each;
@@ -67,7 +65,6 @@ static const plan_costs spreading = {.product = 1.0,
                                      .overlap = 8.0,
                                      .lying_overlap = 8.0,
                                      .near_overlap = 5.0,
-                                     .lone_overlap = 5.0,
                                      .group = 1.0};
 
 bool plan_has_room(const smg_target *t, const smg_price *needs, const char **out_refused) {
@@ -134,10 +131,9 @@ static double residents(const smg_target *t, const plan_costs *cost, const plan_
     return plan_larger(1, plan_lesser(count, MOST_RESIDENT));
 }
 
-/* What does not fit into registers is stored and loaded for every k of a product, or once. The compiler spares some
- * first. */
+/* What does not fit into registers is stored and loaded for every k of a product, or once. */
 static double spilled(const smg_target *t, const smg_price *price, const plan_costs *cost, const plan_counts *c) {
-    double over = (double)price->registers + cost->spared - most_registers(t, c->lanes);
+    double over = (double)price->registers + cost->bare_registers - most_registers(t, c->lanes);
     return over > 0 ? cost->spill * over * (1.0 + c->rounds) * c->lanes : 0;
 }
 
@@ -164,13 +160,6 @@ static double together_seconds(double count, double work, double wait) {
  * two for each? */
 static bool fill_schedulers(const smg_target *t, const plan_counts *c, double workgroups) {
     return c->lanes * workgroups >= 2 * plan_width(t);
-}
-
-/* How well reads of near memory hide behind arithmetic. Where factors come straight from memory, lanes wait for those
- * of earlier steps as well. */
-static double near_overlap(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
-    bool lone = c->streamed + c->hidden > 0 && !fill_schedulers(t, c, residents);
-    return lone ? cost->lone_overlap : cost->near_overlap;
 }
 
 #define FEW_WAVES 4.0 /* of more, the last one starts where the others end */
@@ -210,12 +199,10 @@ static double waited_for(const smg_target *t, const plan_costs *cost, const plan
     return plan_larger(0, c->ahead * longer - c->hiding * together);
 }
 
-#define STREAM_LANES 256.0 /* of a core, at which cost->stream was fitted */
-
 /* Bytes near lanes that take as long as what each workgroup reads straight from memory where it is multiplied. The more
- * lanes a core switches between, the more of that is on its way. */
+ * lanes a core switches between, the more of that is on its way; cost->stream is for two subgroups a scheduler. */
 static double streamed_bytes(const smg_target *t, const plan_costs *cost, const plan_counts *c, double together) {
-    double longer = smg_target_switches_lanes(t) ? sqrt(STREAM_LANES / (c->lanes * together)) : 1;
+    double longer = smg_target_switches_lanes(t) ? sqrt(2 * plan_width(t) / (c->lanes * together)) : 1;
     return cost->stream * c->streamed / c->workgroups * longer;
 }
 
@@ -224,7 +211,7 @@ static double cores_seconds(const smg_target *t, const plan_costs *cost, const p
     double cores = (double)t->cores, of_core = ceil(c->workgroups / cores), together = plan_lesser(of_core, residents);
     double near = (c->near + streamed_bytes(t, cost, c, together)) * cost->near / (t->near_bytes * core_rate(t));
     double slots = c->slots / (core_rate(t) * busy(t, c->lanes * together));
-    double work = norm(slots, near, near_overlap(t, cost, c, residents));
+    double work = norm(slots, near, cost->near_overlap);
     work *= 1.0 + cost->idle * plan_width(t) / (c->lanes * together);
     double moved = c->traffic - c->hidden - c->streamed;
     double transfer = cost->transfer * moved / c->workgroups / (t->cache_bandwidth / cores);
