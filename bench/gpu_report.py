@@ -135,7 +135,7 @@ def not_compared(results):
 
 # How smg is timed, and what a result is held to.
 TIMED = """Medians in microseconds. smg: `smg bench`, fused and unfused plans in turns, GPU
-timestamps. """
+timestamps; runs of less than a millisecond many in a row, as PyTorch's are (one by one in rows of bbf26b36 and before). """
 JUDGED = """Error:
 ||result - reference|| / ||reference|| over 64 sampled rows against double, the whole result scanned for what is not finite;
 WRONG where it is above the row's limit, or above 1.05 times what rounding the reference to the result's type costs where that is
