@@ -357,29 +357,6 @@ int smg_compile_op_count(const smg_graph *g) {
     return count;
 }
 
-#define LEAD_SECONDS 30e-6
-#define MOST_LEADS 8
-
-int smg_compile_leads(const smg_compilation *c) {
-    double seconds = 0;
-    int leads = 1;
-    if (c->options.passes.rivals == 0) return 0;
-    for (int i = 0; i < c->plan->steps.count; i++) seconds += c->plan->steps.items[i].price.seconds;
-    while (leads < MOST_LEADS && leads * seconds < LEAD_SECONDS) leads++;
-    return leads;
-}
-
-int smg_compile_pass(const smg_compilation *c, int step) {
-    int turn = step / c->plan->steps.count, leads = smg_compile_leads(c);
-    return c->options.passes.from + (turn > leads ? turn - leads : 0);
-}
-
-const smg_choice *smg_compile_choice(const smg_compilation *c, int step) {
-    const smg_pstep *of = &c->plan->steps.items[step % c->plan->steps.count];
-    int rival = smg_compile_pass(c, step) - 1;
-    return rival >= 0 && rival < of->rivals.count ? &of->rivals.items[rival].choice : &of->choice;
-}
-
 int smg_compile_kernel_count(const smg_compilation *c) {
     return c->bundle != NULL ? c->bundle->variants.items[0].run.count : c->plan->steps.count;
 }
