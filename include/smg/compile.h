@@ -171,7 +171,7 @@ SMG_API smg_status smg_compilation_interpret(smg_compilation *compilation, smg_a
 typedef struct smg_check_row {
     const char *output;
     int64_t elements;
-    double max_abs, max_rel; /* relative to |reference| + the output's root mean square */
+    double max_abs, max_rel; /* relative to |reference| + the output's root mean square, but for a last digit near 0 */
     double tolerance;        /* of max_rel, by the roundings that the plan may make */
     int64_t worst;           /* the element where max_rel is */
     double worst_got, worst_want;

@@ -66,9 +66,8 @@ static smg_status warm_up(side *sides, cli_arrays *arrays) {
 
 static smg_status take_turns(side *sides, int64_t repeat, int *out_rounds) {
     int rounds = 0;
-    double start;
     int limit = repeat > 0 ? (int)repeat : CLI_MAX_REPEATS;
-    start = smg_command_seconds();
+    double start = smg_command_seconds();
     while (rounds < limit) {
         bool late = smg_command_seconds() - start > bench_seconds;
         if (repeat == 0 && late && rounds >= LEAST_ROUNDS) break;

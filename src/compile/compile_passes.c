@@ -1,8 +1,8 @@
 /* compile_passes.c: which pass of tuning a step of the first run list is of, and the schedule that it has there. */
 #include "compile/compile.h"
 
-#define LEAD_SECONDS 30e-6
-#define MOST_LEADS 8
+#define LEAD_SECONDS 30e-6 /* until a device is on its way; by price */
+#define MOST_LEADS 8       /* each is a pass of its own in the run list */
 
 int smg_compile_leads(const smg_compilation *c) {
     double seconds = 0;

@@ -76,10 +76,10 @@ smg_status smg_tuner_profile(smg_tuner *t, smg_tune_turns *both, bool on) {
 
 smg_status smg_tuner_time_runs(smg_tuner *t, smg_tune_turns *both, const char *phase, double asked) {
     double *seconds[2];
-    int rounds = 0;
+    int rounds = 0, in_row[2];
     SMG_TRY(smg_tuner_profile(t, both, false));
     for (int i = 0; i < 2; i++) {
-        smg_program_set_runs(smg_model_program(both->models[i]), 0);
+        in_row[i] = smg_program_set_runs(smg_model_program(both->models[i]), 0);
         SMG_TRY(smg_model_run(both->models[i], t->options->inputs, t->options->input_count, NULL, 0));
         seconds[i] = SMG_ARENA_ARRAY(t->arena, double, MOST_ROUNDS + 1);
         if (seconds[i] == NULL) return SMG_MEMORY;
@@ -87,7 +87,8 @@ smg_status smg_tuner_time_runs(smg_tuner *t, smg_tune_turns *both, const char *p
     double start = smg_clock_seconds();
     while (!smg_tuner_is_enough(smg_clock_seconds() - start, asked, rounds)) {
         for (int i = 0; i < 2; i++) {
-            SMG_TRY(smg_tuner_run_twice(smg_model_program(both->models[i])));
+            smg_program *program = smg_model_program(both->models[i]);
+            SMG_TRY(in_row[i] > 1 ? smg_program_run(program) : smg_tuner_run_twice(program));
             seconds[i][rounds] = smg_model_seconds(both->models[i]);
         }
         rounds++;
