@@ -50,6 +50,16 @@ static void lay_right(smg_kernel *k, const smg_instr *product) {
     if (run >= 0) move_last(b->axis, b->axis_count, run);
 }
 
+/* Axes of one element are steps of loops. In front they part no neighbours. */
+static void move_single_first(const smg_kernel *k, smg_tile *t) {
+    int single = 0, order[SMG_TILE_AXES];
+    for (int i = 0; i < t->axis_count; i++)
+        if (k->axes.items[t->axis[i]].tile == 1) order[single++] = t->axis[i];
+    for (int i = 0; i < t->axis_count; i++)
+        if (k->axes.items[t->axis[i]].tile > 1) order[single++] = t->axis[i];
+    memcpy(t->axis, order, (size_t)t->axis_count * sizeof(int));
+}
+
 /* Matrices are read with their rows or their columns side by side, and these right behind each other: their pad then
  * spreads them over the banks, whatever held axes lie around. */
 static void lay_matrices(smg_kernel *k, const smg_instr *product, int tile) {
@@ -57,6 +67,7 @@ static void lay_matrices(smg_kernel *k, const smg_instr *product, int tile) {
     const smg_instr *fill = filled_by(k, tile);
     int row, col;
     if (fill != NULL) memcpy(t->axis, fill->axes, (size_t)t->axis_count * sizeof(int));
+    move_single_first(k, t);
     if (!smg_kernel_product_sides(k, product, &row, &col) || t->axis_count < 2) return;
     int last = t->axis[t->axis_count - 1], along = product->axes[0], own = tile == product->a ? row : col;
     move_last(t->axis, t->axis_count - 1, last == along ? own : along);

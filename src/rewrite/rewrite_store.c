@@ -97,11 +97,28 @@ static bool goes_along(const store *s, const smg_node *product) {
     return s->options->along != NULL && s->options->along[product - s->old] && !goes_on(s, product);
 }
 
-/* Operand k's axes that the product contracts, in their order, or its own ones, in the order of the result. */
-static void add_axes(const smg_node *product, int k, bool contracted, int *perm, int *io_count) {
+/* Operand k's axis along which slices of a contraction go: the longest, of several the last. -1: one is symbolic. */
+static int sliced_axis(const store *s, const smg_node *product, int k) {
+    const smg_node *operand = &s->old[product->operand[k]];
+    int64_t extent, longest = 0;
+    int found = -1;
+    for (int d = 0; d < operand->rank; d++) {
+        if (has(product->label[2], product->label[k][d])) continue;
+        if (!smg_size_is_const(s->g->sizes, operand->dims[d], &extent)) return -1;
+        if (extent < longest) continue;
+        longest = extent;
+        found = d;
+    }
+    return found;
+}
+
+/* Operand k's axes that the product contracts, that of slices last, or its own ones, in the order of the result. */
+static void add_axes(const store *s, const smg_node *product, int k, bool contracted, int *perm, int *io_count) {
     const char *own = product->label[k], *other = product->label[1 - k], *result = product->label[2];
+    int sliced = sliced_axis(s, product, k);
     for (const char *l = own; contracted && *l; l++)
-        if (!has(result, *l)) perm[(*io_count)++] = (int)(l - own);
+        if (!has(result, *l) && l - own != sliced) perm[(*io_count)++] = (int)(l - own);
+    if (contracted && sliced >= 0) perm[(*io_count)++] = sliced;
     for (const char *l = result; !contracted && *l; l++)
         if (has(own, *l) && !has(other, *l)) perm[(*io_count)++] = (int)(strchr(own, *l) - own);
 }
@@ -113,8 +130,8 @@ static void order_axes(const store *s, const smg_node *product, int k, int *perm
     int count = 0;
     for (const char *l = product->label[2]; *l; l++)
         if (has(own, *l) && has(other, *l)) perm[count++] = (int)(strchr(own, *l) - own);
-    add_axes(product, k, !along, perm, &count);
-    add_axes(product, k, along, perm, &count);
+    add_axes(s, product, k, !along, perm, &count);
+    add_axes(s, product, k, along, perm, &count);
 }
 
 /* Elements of operand k that rows of the other one are multiplied with; -1: not known. */
@@ -163,8 +180,9 @@ static bool widens(const store *s, smg_node_id id) {
     return smg_type_device_bytes(from) < smg_type_device_bytes(n->type) && !is_stored_otherwise(s, from);
 }
 
-/* The result's last axis is operand k's own, and the operand lies in memory along another axis than it is read by, or
- * not in blocks. */
+/* Operand k is constant and lies badly. By columns (the result's last axis is its own): along another axis than it is
+ * read by, or not in blocks. By rows (a kernel of windows): neither along them nor along slices, but along a short
+ * contracted axis, a step of a loop. */
 static bool wants_copy(const store *s, const smg_node *product, int k) {
     smg_node_id id = product->operand[k];
     int64_t bytes, source_bytes;
@@ -176,9 +194,10 @@ static bool wants_copy(const store *s, const smg_node *product, int k) {
     int column = smg_rewrite_last_axis(s->g, product), inner = inner_axis(s, id);
     if (column < 0 || inner < 0) return false;
     char letter = product->label[2][column];
-    if (!has(product->label[k], letter) || has(product->label[1 - k], letter)) return false;
-    bool lies = has(product->label[2], product->label[k][inner]) != goes_along(s, product);
-    if (lies && !goes_by_blocks(s, product, k)) return false;
+    bool by_columns = has(product->label[k], letter), own = has(product->label[2], product->label[k][inner]);
+    if (by_columns && has(product->label[1 - k], letter)) return false;
+    if (by_columns && own != goes_along(s, product) && !goes_by_blocks(s, product, k)) return false;
+    if (!by_columns && (own || inner == sliced_axis(s, product, k))) return false;
     return bytes_of(s, id, &bytes) && bytes_of(s, source_of(s, id), &source_bytes) && bytes <= source_bytes &&
            bytes <= s->options->limit;
 }

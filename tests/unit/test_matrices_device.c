@@ -32,10 +32,22 @@ static const char convolution[] =
     "p = contract(taps, w) \"bhiwjc,ocij->bhwo\" : f32[b, 7, 7, 12]\ny = relu(p)\n"
     "output y = y\n";
 
-static const matrix_case cases[] = {
-    {"tests/graphs/gru.smg", {21}, true},           {"tests/graphs/attention.smg", {1, 2, 33, 77}, true},
-    {"tests/graphs/lstm.smg", {21}, false},         {"tests/graphs/attention_causal.smg", {1, 2, 77}, false},
-    {"tests/graphs/rmsnorm_gemm.smg", {37}, false}, {convolution, {2}, false}};
+/* As files have it: places in the window are steps of loops between the channels' ones. */
+static const char as_exported[] =
+    "graph as_exported\ndim b max 64\nx = input f32[b, 20, 7, 18]\n"
+    "w = constant f32[12, 20, 3, 3] random seed=1 scale=0.1\n"
+    "rows = window(x) axis=2 begin=-1 step=1 dilation=1 fill=0 : f32[b, 20, 7, 3, 18]\n"
+    "taps = window(rows) axis=4 begin=-1 step=1 dilation=1 fill=0 : f32[b, 20, 7, 3, 18, 3]\n"
+    "p = contract(taps, w) \"bchiwj,ocij->bohw\" : f32[b, 12, 7, 18]\ny = relu(p)\n"
+    "output y = y\n";
+
+static const matrix_case cases[] = {{"tests/graphs/gru.smg", {21}, true},
+                                    {"tests/graphs/attention.smg", {1, 2, 33, 77}, true},
+                                    {"tests/graphs/lstm.smg", {21}, false},
+                                    {"tests/graphs/attention_causal.smg", {1, 2, 77}, false},
+                                    {"tests/graphs/rmsnorm_gemm.smg", {37}, false},
+                                    {convolution, {2}, false},
+                                    {as_exported, {2}, false}};
 
 static int count_matrices(const smg_compilation *c, bool opaque) {
     int found = 0;
@@ -47,7 +59,7 @@ static int count_matrices(const smg_compilation *c, bool opaque) {
 }
 
 static void check(device_graph *f, const matrix_case *c) {
-    if (c->path == convolution)
+    if (c->path == convolution || c->path == as_exported)
         device_graph_parse(f, c->path);
     else
         device_graph_expect_ok(f, check_load(f->ctx, c->path, &f->g));

@@ -250,6 +250,39 @@ static void few_results_go_along(void **state) {
     drop(&s);
 }
 
+#define WINDOWS                                                                                                        \
+    HEAD "c = reshape(x) : f32[n, 4, 6]\n"                                                                             \
+         "v = window(c) axis=2 begin=-1 step=1 dilation=1 fill=0 : f32[n, 4, 6, 3]\n"
+
+/* A kernel of windows has the place in the window innermost, a step of a loop. Slices go along the channels. */
+static void kernels_of_windows_lie_along_channels(void **state) {
+    (void)state;
+    static const char text[] = WINDOWS "w = constant f32[8, 4, 3] random seed=1\n"
+                                       "y = contract(v, w) \"ncxj,ocj->nox\"\noutput y = y\n";
+    static const struct {
+        int64_t few;
+        const char *label;
+    } cases[] = {{0, "jco"}, {PLENTY, "ojc"}};
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        stored s = store_for(text, PLENTY, 0, cases[i].few);
+        assert_int_equal(s.copies + s.along, 1);
+        assert_string_equal(find(&s, "y")->label[1], cases[i].label);
+        expect_same_value(text, &s, 1);
+        drop(&s);
+    }
+    static const char *const lie[] = {
+        WINDOWS "w = constant f32[8, 3, 4] random seed=1\ny = contract(v, w) \"ncxj,ojc->nox\"\noutput y = y\n",
+        WINDOWS "w = constant f32[3, 4, 8] random seed=1\ny = contract(v, w) \"ncxj,jco->nox\"\noutput y = y\n",
+        /* for each channel by itself */
+        WINDOWS "w = constant f32[4, 3] random seed=1\ny = contract(v, w) \"ncxj,cj->ncx\"\noutput y = y\n",
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(lie); i++) {
+        stored s = store(lie[i], PLENTY, PLENTY);
+        assert_int_equal(s.copies, 0);
+        drop(&s);
+    }
+}
+
 /* ---- blocks ------------------------------------------------------------------------------------------------ */
 
 /* Blocks of 8 rows and 6 columns, of products with that many rows or more. */
@@ -495,6 +528,7 @@ int main(void) {
         cmocka_unit_test(half_precision_stays_narrow),
         cmocka_unit_test(another_type_is_copied_as_it_is_stored),
         cmocka_unit_test(few_results_go_along),
+        cmocka_unit_test(kernels_of_windows_lie_along_channels),
         cmocka_unit_test(many_rows_go_by_blocks),
         cmocka_unit_test(blocks_are_whole),
         cmocka_unit_test(products_of_one_operand_are_joined),
