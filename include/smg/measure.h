@@ -84,8 +84,9 @@ SMG_API void smg_model_open_seconds(const smg_model *model, double *out_device, 
 SMG_API smg_status smg_model_set_profile(smg_model *model, bool on);
 /* From the next run on each run is made so many times in one submission, one behind the other, and smg_model_seconds
  * is that of one: what a device takes to begin, when it was idle, is not in it. 0: as many as take a millisecond,
- * by the last run, at most 100; 1: as it is without. Once it is where steps have time stamps, and where a run is cut
- * into several submissions. *out_runs, which may be NULL: the number. INVALID: a negative one; a run is in flight. */
+ * by the last run, at most 100; 1: as it is without. Where steps have time stamps, all times are the last one's. It is
+ * made once where a run may be cut into several submissions. *out_runs, which may be NULL: the number. INVALID: a
+ * negative one; a run is in flight. */
 SMG_API smg_status smg_model_set_runs(smg_model *model, int runs, int *out_runs);
 
 /* A dispatch of the last run. */

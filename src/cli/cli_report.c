@@ -188,7 +188,9 @@ smg_status cli_profile(const cli_options *o, smg_model *model, const cli_arrays 
     CLI_TRY(smg_model_set_profile(model, true));
     CLI_TRY(smg_model_run(model, arrays->inputs, arrays->count, NULL, 0));
     CLI_TRY(cli_warm_up(model, CLI_WARM_SECONDS));
+    if (o->trace == NULL) CLI_TRY(smg_model_set_runs(model, 0, NULL)); /* a trace shows each run as it is */
     smg_status status = measure(o, arrays, &p, text);
     free_groups(&p);
+    if (status == SMG_OK) status = smg_model_set_runs(model, 1, NULL);
     return status == SMG_OK ? smg_model_set_profile(model, false) : status;
 }

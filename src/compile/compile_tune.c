@@ -137,13 +137,11 @@ static bool all_known(const smg_tuner *t, const smg_plan *plan) {
 static smg_status time_apart(smg_tuner *t, smg_model *model) {
     const smg_compilation *c = smg_model_compilation(model);
     smg_program *program = smg_model_program(model);
-    int count = c->plan->steps.count;
+    int count = c->plan->steps.count, in_row;
     if (all_known(t, c->plan)) return SMG_OK;
     double *seconds = SMG_ARENA_ARRAY(t->arena, double, (size_t)(count * SMG_TUNE_ROUNDS) + 1);
     if (seconds == NULL) return SMG_MEMORY;
-    SMG_TRY(smg_program_set_profile(program, true));
-    SMG_TRY(smg_model_run(model, t->options->inputs, t->options->input_count, NULL, 0));
-    SMG_TRY(smg_tuner_warm_up(program));
+    SMG_TRY(smg_tuner_make_ready(t, model, true, &in_row));
     for (int r = 0; r < SMG_TUNE_ROUNDS; r++) {
         SMG_TRY(smg_program_run(program));
         for (int i = 0; i < count; i++) seconds[i * SMG_TUNE_ROUNDS + r] = smg_program_step_time(program, i);
@@ -340,15 +338,16 @@ static bool all_settled(const smg_tuner *t) {
 /* Each kernel in the one plan and in the other: one that is no faster there gives way to the next. */
 static smg_status time_kernels(smg_tuner *t, smg_tune_turns *both) {
     list lists[2];
+    int in_row[2];
     for (int i = 0; i < 2; i++)
         SMG_TRY(make_list(t, smg_model_compilation(both->models[i]), smg_model_program(both->models[i]), &lists[i]));
     for (int i = 0; i < t->kernels.count; i++)
         for (int r = 0; r < t->kernels.items[i].rows.count; r++) t->kernels.items[i].rows.items[r].count = 0;
-    SMG_TRY(smg_tuner_profile(t, both, true));
+    for (int i = 0; i < 2; i++) SMG_TRY(smg_tuner_make_ready(t, both->models[i], true, &in_row[i]));
     double start = smg_clock_seconds();
     for (int rounds = 0; !smg_tuner_is_enough(smg_clock_seconds() - start, t->options->seconds, rounds); rounds++) {
         for (int i = 0; i < 2; i++) {
-            SMG_TRY(smg_tuner_run_twice(lists[i].program));
+            SMG_TRY(smg_tuner_run_turn(lists[i].program, in_row[i]));
             add_times(&lists[i]);
         }
         if (smg_tuner_is_over(t, "turns", 1) && (t->stopped || rounds + 1 >= SMG_TUNE_FEWEST)) break;

@@ -60,35 +60,32 @@ bool smg_tuner_is_enough(double seconds, double asked, int rounds) {
     return seconds >= asked && rounds >= (seconds >= LONG * asked ? SMG_TUNE_FEWEST : SMG_TUNE_ROUNDS);
 }
 
-smg_status smg_tuner_run_twice(smg_program *program) {
-    SMG_TRY(smg_program_run(program));
-    return smg_program_run(program);
+smg_status smg_tuner_make_ready(smg_tuner *t, smg_model *model, bool stamped, int *out_in_row) {
+    smg_program *program = smg_model_program(model);
+    SMG_TRY(smg_program_set_profile(program, stamped));
+    SMG_TRY(smg_model_run(model, t->options->inputs, t->options->input_count, NULL, 0));
+    SMG_TRY(smg_tuner_warm_up(program));
+    *out_in_row = smg_program_set_runs(program, 0);
+    return smg_model_run(model, t->options->inputs, t->options->input_count, NULL, 0);
 }
 
-smg_status smg_tuner_profile(smg_tuner *t, smg_tune_turns *both, bool on) {
-    for (int i = 0; i < 2; i++) {
-        SMG_TRY(smg_program_set_profile(smg_model_program(both->models[i]), on));
-        SMG_TRY(smg_model_run(both->models[i], t->options->inputs, t->options->input_count, NULL, 0));
-        SMG_TRY(smg_tuner_warm_up(smg_model_program(both->models[i])));
-    }
-    return SMG_OK;
+smg_status smg_tuner_run_turn(smg_program *program, int in_row) {
+    if (in_row == 1) SMG_TRY(smg_program_run(program));
+    return smg_program_run(program);
 }
 
 smg_status smg_tuner_time_runs(smg_tuner *t, smg_tune_turns *both, const char *phase, double asked) {
     double *seconds[2];
     int rounds = 0, in_row[2];
-    SMG_TRY(smg_tuner_profile(t, both, false));
     for (int i = 0; i < 2; i++) {
-        in_row[i] = smg_program_set_runs(smg_model_program(both->models[i]), 0);
-        SMG_TRY(smg_model_run(both->models[i], t->options->inputs, t->options->input_count, NULL, 0));
+        SMG_TRY(smg_tuner_make_ready(t, both->models[i], false, &in_row[i]));
         seconds[i] = SMG_ARENA_ARRAY(t->arena, double, MOST_ROUNDS + 1);
         if (seconds[i] == NULL) return SMG_MEMORY;
     }
     double start = smg_clock_seconds();
     while (!smg_tuner_is_enough(smg_clock_seconds() - start, asked, rounds)) {
         for (int i = 0; i < 2; i++) {
-            smg_program *program = smg_model_program(both->models[i]);
-            SMG_TRY(in_row[i] > 1 ? smg_program_run(program) : smg_tuner_run_twice(program));
+            SMG_TRY(smg_tuner_run_turn(smg_model_program(both->models[i]), in_row[i]));
             seconds[i][rounds] = smg_model_seconds(both->models[i]);
         }
         rounds++;

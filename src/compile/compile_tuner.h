@@ -76,10 +76,11 @@ smg_status smg_tuner_recover(smg_tuner *t, smg_status status, const char *what);
 double smg_tuner_median(double *io_seconds, int count); /* sorts them */
 smg_status smg_tuner_warm_up(smg_program *program);
 bool smg_tuner_is_enough(double seconds, double asked, int rounds);
-/* The caches are its own then. */
-smg_status smg_tuner_run_twice(smg_program *program);
-/* Both are run and warm afterwards, with a time for each step or not. */
-smg_status smg_tuner_profile(smg_tuner *t, smg_tune_turns *both, bool on);
+/* It is run and warm afterwards, with a time for each step or not. Short runs come several in a row, so that no kernel is
+ * the first behind a pause. */
+smg_status smg_tuner_make_ready(smg_tuner *t, smg_model *model, bool stamped, int *out_in_row);
+/* Twice where a row is one run: the caches are its own then. */
+smg_status smg_tuner_run_turn(smg_program *program, int in_row);
 smg_status smg_tuner_time_runs(smg_tuner *t, smg_tune_turns *both, const char *phase, double asked);
 
 /* compile_tune_cuts.c: other cuts of the plan of prices, and numbers of parts of its sums, into t->cuts. */

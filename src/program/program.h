@@ -160,8 +160,8 @@ double smg_program_time(const smg_program *program);
 bool smg_program_has_timestamps(const smg_program *program);
 /* Time stamps after every step: smg_program_step_time is then the step's own share. */
 smg_status smg_program_set_profile(smg_program *program, bool on);
-/* So many runs in one submission, one behind the other; smg_program_time is then that of one of them. 0: as many as
- * take a millisecond, by the last one. Gives how many. */
+/* So many runs in one submission, one behind the other; smg_program_time is then that of one of them, of the last where
+ * steps are stamped. 0: as many as take a millisecond, by the last one. Gives how many. */
 int smg_program_set_runs(smg_program *program, int runs);
 double smg_program_step_time(const smg_program *program, int step);
 int smg_program_step_count(const smg_program *program); /* of the run list in force */

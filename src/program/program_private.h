@@ -42,7 +42,7 @@ typedef struct smg_bound {
     bool used;
     bool profile;
     int runs;    /* that were asked for */
-    int in_row;  /* runs of the recording: one where steps are stamped, or where a run is several submissions */
+    int in_row;  /* runs of the recording: one where a run may be several submissions */
     int variant; /* whose run list was recorded */
     uint64_t last_use;
     int64_t *low, *high; /* one per symbol */

@@ -127,26 +127,30 @@ static smg_status make_room(smg_program *p, smg_bound *bound) {
 }
 
 /* Slices of one run. */
-static smg_status record_slices(smg_program *p, smg_bound *bound, smg_vk_recording *recording, int first, int end) {
+static smg_status record_slices(smg_program *p, smg_bound *bound, smg_vk_recording *recording, int first, int end,
+                                bool stamped) {
     const smg_bstep *steps = p->bundle->variants.items[bound->variant].run.items;
     hazards h = {.ranges = p->ranges, .count = 0, .capacity = p->range_capacity};
     for (int i = first; i < end; i++) {
         const smg_slice *slice = &bound->slices[i];
         SMG_TRY(record_step(p, recording, bound, &steps[slice->step], slice->step, slice, &h));
-        if (bound->stamped) smg_vk_record_timestamp(recording, i - first + 1);
+        if (stamped) smg_vk_record_timestamp(recording, i - first + 1);
     }
     return SMG_OK;
 }
 
-/* The same run again and again, each when the one before is over. */
+/* The same run again and again, each when the one before is over. Steps are stamped in the last one: a device that was
+ * idle is on its way by then. */
 static smg_status record_runs(smg_program *p, smg_bound *bound, smg_vk_recording *recording, int first, int end) {
-    SMG_TRY(record_slices(p, bound, recording, first, end));
-    int barriers = bound->barriers; /* of one */
-    for (int i = 1; i < bound->in_row; i++) {
-        smg_vk_record_barrier(recording);
-        SMG_TRY(record_slices(p, bound, recording, first, end));
+    int barriers = bound->barriers;
+    for (int i = 0; i < bound->in_row; i++) {
+        bool stamped = bound->stamped && i == bound->in_row - 1;
+        bound->barriers = barriers; /* of one */
+        if (i > 0) smg_vk_record_barrier(recording);
+        if (p->timestamps && (stamped || (i == 0 && !bound->stamped))) smg_vk_record_timestamp(recording, 0);
+        SMG_TRY(record_slices(p, bound, recording, first, end, stamped));
     }
-    bound->barriers = barriers;
+    if (p->timestamps && !bound->stamped) smg_vk_record_timestamp(recording, 1);
     return SMG_OK;
 }
 
@@ -157,9 +161,7 @@ static smg_status record_part(smg_program *p, smg_bound *bound, int *io_slice) {
     int slots = !p->timestamps ? 0 : bound->stamped ? end - first + 1 : 2;
     SMG_TRY(smg_vk_recording_begin(p->device, slots, &bound->parts[bound->recorded]));
     smg_vk_recording *recording = bound->parts[bound->recorded++];
-    if (slots > 0) smg_vk_record_timestamp(recording, 0);
     SMG_TRY(record_runs(p, bound, recording, first, end));
-    if (slots > 0 && !bound->stamped) smg_vk_record_timestamp(recording, 1);
     *io_slice = end;
     return smg_vk_recording_end(recording);
 }
@@ -170,14 +172,15 @@ smg_status smg_program_record_run(smg_program *p, smg_bound *bound) {
     smg_program_drop_parts(bound);
     bound->again = false;
     bound->barriers = 0;
-    bound->stamped = p->timestamps && (bound->profile || smg_program_is_limited(p));
+    bool limited = smg_program_is_limited(p);
+    bound->stamped = p->timestamps && (bound->profile || limited);
     bool moves = smg_program_moves(p, bound->low, bound->high);
     if (moves && bound->parameters == NULL) SMG_TRY(smg_program_make_parameters(p, bound));
     SMG_TRY(smg_program_plan_slices(p, bound));
     const smg_program_steps needed = {list->run.items, list->run.count, bound->low, bound->high, bound->sliced};
     SMG_TRY(smg_program_make_pipelines(p, &needed, 1));
     SMG_TRY(make_room(p, bound));
-    bound->in_row = bound->stamped || bound->part_count > 1 ? 1 : bound->runs;
+    bound->in_row = limited || bound->part_count > 1 ? 1 : bound->runs;
     while (bound->recorded < bound->part_count) SMG_TRY(record_part(p, bound, &slice));
     return SMG_OK;
 }

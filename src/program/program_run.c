@@ -98,7 +98,7 @@ static smg_status read_times(smg_program *p, double wall) {
     p->seconds = 0;
     memset(p->step_seconds, 0, (size_t)smg_program_step_count(p) * sizeof(*p->step_seconds));
     for (int i = 0; i < bound->part_count; i++) SMG_TRY(read_part(p, bound, i, &slice));
-    p->seconds /= bound->in_row;
+    if (!bound->stamped) p->seconds /= bound->in_row;
     smg_program_learn(p, bound);
     return SMG_OK;
 }

@@ -461,6 +461,11 @@ static void test_measure(void **state) {
     expect_refused(f, smg_model_repeat(m), SMG_INVALID, "");
     expect_ok(f, run(f, m));
     expect_steps(f, m);
+    expect_ok(f, smg_model_set_runs(m, 3, NULL)); /* the last one's steps */
+    expect_ok(f, run(f, m));
+    expect_steps(f, m);
+    expect_ok(f, smg_model_set_runs(m, 1, NULL));
+    expect_ok(f, run(f, m));
     expect_ok(f, smg_model_get_memory(m, &memory));
     assert_true(memory.weights + memory.derived > 0 && memory.peak > 0 && memory.states > 0);
     expect_ok(f, smg_compilation_check(smg_model_compilation(m), f->arrays, &check));
