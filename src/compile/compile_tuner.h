@@ -76,8 +76,8 @@ smg_status smg_tuner_recover(smg_tuner *t, smg_status status, const char *what);
 double smg_tuner_median(double *io_seconds, int count); /* sorts them */
 smg_status smg_tuner_warm_up(smg_program *program);
 bool smg_tuner_is_enough(double seconds, double asked, int rounds);
-/* It is run and warm afterwards, with a time for each step or not. Short runs come several in a row, so that no kernel is
- * the first behind a pause. */
+/* It is run and warm afterwards, with a time for each step or not. Short runs come several in a row: no kernel is the
+ * first behind a pause. */
 smg_status smg_tuner_make_ready(smg_tuner *t, smg_model *model, bool stamped, int *out_in_row);
 /* Twice where a row is one run: the caches are its own then. */
 smg_status smg_tuner_run_turn(smg_program *program, int in_row);
