@@ -105,34 +105,83 @@ smg_status smg_onnx_convert_gather_nd(smg_onnx_build *b, const smg_onnx_node *n)
 
 /* ---- TopK ----------------------------------------------------------------------------------- */
 
-#define MOST_RANKED 64
+#define MOST_IN_TURN 64 /* more are ranked at once */
+
+typedef struct top_k {
+    const smg_onnx_node *n;
+    smg_value x;
+    int axis, rank;
+    bool largest;
+    smg_size extent, k;
+} top_k;
 
 /* The best, then the best of the others, and so on: what was taken is the worst from then on. */
+static smg_status take_in_turn(smg_onnx_build *b, const top_k *t, int k) {
+    const char *op = t->largest ? "reduce_max" : "reduce_min";
+    smg_value x = t->x, value[MOST_IN_TURN], index[MOST_IN_TURN];
+    bool real = smg_type_kind(smg_onnx_type(t->n, 0)) == SMG_KIND_FLOAT;
+    double low = real ? -HUGE_VAL : (double)INT32_MIN, high = real ? HUGE_VAL : (double)INT32_MAX;
+    smg_value worst = smg_onnx_like(b, x, t->largest ? low : high);
+    smg_value at = smg_onnx_count(b, t->extent, t->axis, t->rank);
+    for (int i = 0; i < k; i++) {
+        value[i] = smg_onnx_reduce_axis(b, op, x, t->axis);
+        index[i] = smg_graph_argreduce(b->graph, op, x, t->axis, true, false);
+        x = smg_onnx_select(b, smg_onnx_map2(b, "eq", at, index[i]), worst, x);
+        if (!value[i].id || !index[i].id || !x.id) return smg_onnx_failed(b, t->n);
+    }
+    SMG_TRY(smg_onnx_set_like(b, t->n, 0, 0, smg_graph_concat(b->graph, k, value, t->axis)));
+    return smg_onnx_set(b, t->n, 1, smg_graph_concat(b->graph, k, index, t->axis));
+}
+
+/* How many of the axis come before each of its elements, as (..., 1, element, ...). Those alike come in their order. */
+static smg_value count_before(smg_onnx_build *b, const top_k *t) {
+    smg_value one = smg_graph_number(b->graph, "i32", 1.0), none = smg_graph_number(b->graph, "i32", 0.0);
+    smg_value own = smg_onnx_insert(b, t->x, t->axis), other = smg_onnx_insert(b, t->x, t->axis + 1);
+    smg_value first = smg_onnx_map2(b, "lt", smg_onnx_count(b, t->extent, t->axis, t->rank + 1),
+                                    smg_onnx_count(b, t->extent, t->axis + 1, t->rank + 1));
+    smg_value alike = smg_onnx_map2(b, "and", smg_onnx_map2(b, "eq", other, own), first);
+    smg_value before = smg_onnx_map2(b, "or", smg_onnx_map2(b, t->largest ? "gt" : "lt", other, own), alike);
+    return smg_onnx_reduce_axis(b, "sum", smg_onnx_select(b, before, one, none), t->axis);
+}
+
+/* Result i is the element with i before it. All are compared with all, and k may be any size. */
+static smg_status take_by_rank(smg_onnx_build *b, const top_k *t) {
+    smg_value at[SMG_MAX_RANK];
+    if (t->rank == SMG_MAX_RANK)
+        return smg_onnx_fail(b, t->n, SMG_UNSUPPORTED, "the input has rank %d, at most %d is known for many results",
+                             t->rank, SMG_MAX_RANK - 1);
+    smg_value place = smg_onnx_count(b, t->k, t->axis, t->rank + 1);
+    smg_value hit = smg_onnx_map2(b, "eq", count_before(b, t), place);
+    /* Nothing is before a NaN: what it takes the place of has an index all the same. */
+    smg_value last = smg_onnx_size_value(b, SMG_TYPE_I32, smg_size_sub(b->sizes, t->extent, smg_onnx_int(b, 1)));
+    smg_value index = smg_onnx_select(b, hit, smg_onnx_count(b, t->extent, t->axis + 1, t->rank + 1), last);
+    index = smg_onnx_remove(b, smg_onnx_reduce_axis(b, "reduce_min", index, t->axis + 1), t->axis + 1);
+    for (int i = 0; i < t->rank; i++) {
+        at[i] = i == t->axis ? index : smg_onnx_count(b, t->n->inputs[0]->dims[i], i, t->rank);
+        if (!at[i].id) return smg_onnx_failed(b, t->n);
+    }
+    SMG_TRY(smg_onnx_set_like(b, t->n, 0, 0, smg_graph_take_at(b->graph, t->x, t->rank, at)));
+    return smg_onnx_set(b, t->n, 1, index);
+}
+
 smg_status smg_onnx_convert_top_k(smg_onnx_build *b, const smg_onnx_node *n) {
     const smg_onnx_value *in = n->inputs[0];
-    bool largest = smg_onnx_attr_int(b, n, "largest", 1) != 0;
-    const char *op = largest ? "reduce_max" : "reduce_min";
-    const int64_t *k;
-    int axis, count;
-    SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", -1), in->rank, &axis));
-    SMG_TRY(smg_onnx_ints(b, n, 1, &k, &count));
-    if (count != 1 || k[0] < 1 || k[0] > MOST_RANKED)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "k is %lld; 1 to %d are known", count == 1 ? (long long)k[0] : -1,
-                             MOST_RANKED);
-    smg_value x = smg_onnx_in(b, n, 0), value[MOST_RANKED], index[MOST_RANKED];
-    if (!x.id) return smg_onnx_failed(b, n);
-    bool real = smg_type_kind(smg_onnx_type(n, 0)) == SMG_KIND_FLOAT;
-    double low = real ? -HUGE_VAL : (double)INT32_MIN, high = real ? HUGE_VAL : (double)INT32_MAX;
-    smg_value worst = smg_onnx_like(b, x, largest ? low : high);
-    smg_value at = smg_onnx_count(b, in->dims[axis], axis, in->rank);
-    for (int64_t i = 0; i < k[0]; i++) {
-        value[i] = smg_onnx_reduce_axis(b, op, x, axis);
-        index[i] = smg_graph_argreduce(b->graph, op, x, axis, true, false);
-        x = smg_onnx_select(b, smg_onnx_map2(b, "eq", at, index[i]), worst, x);
-        if (!value[i].id || !index[i].id || !x.id) return smg_onnx_failed(b, n);
-    }
-    SMG_TRY(smg_onnx_set_like(b, n, 0, 0, smg_graph_concat(b->graph, (int)k[0], value, axis)));
-    return smg_onnx_set(b, n, 1, smg_graph_concat(b->graph, (int)k[0], index, axis));
+    top_k t = {.n = n, .rank = in->rank, .largest = smg_onnx_attr_int(b, n, "largest", 1) != 0};
+    const smg_size *k;
+    int64_t known = 0, extent;
+    int count;
+    SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", -1), in->rank, &t.axis));
+    SMG_TRY(smg_onnx_sizes(b, n, 1, &k, &count));
+    bool fixed = count == 1 && smg_size_is_const(b->sizes, k[0], &known);
+    if (count != 1 || (fixed && known < 1))
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "k is %lld, must be one number of at least 1", (long long)known);
+    t.extent = in->dims[t.axis];
+    if (fixed && smg_size_is_const(b->sizes, t.extent, &extent) && known > extent)
+        return smg_onnx_fail(b, n, SMG_INVALID, "k is %lld, of an axis of %lld", (long long)known, (long long)extent);
+    t.k = k[0];
+    t.x = smg_onnx_in(b, n, 0);
+    if (!t.x.id) return smg_onnx_failed(b, n);
+    return fixed && known <= MOST_IN_TURN ? take_in_turn(b, &t, (int)known) : take_by_rank(b, &t);
 }
 
 /* ---- OneHot --------------------------------------------------------------------------------- */

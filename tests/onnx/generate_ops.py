@@ -645,7 +645,7 @@ def late():
         case("TopK", named(f(3, 7), "b", None), fixed(vector(3)), largest=largest, count=2, opset=11, label=f"largest {largest}")
     case("TopK", named(f(3, 7, 2), None, "s", None), fixed(vector(1)), axis=1, count=2, opset=11, label="one of a symbol")
     case("TopK", ints(0, 3, 2, 6), fixed(vector(4)), count=2, opset=11, label="ties")
-    refused("TopK", f(3, 99), fixed(vector(70)), count=2, opset=11, label="many")
+    case("TopK", f(3, 99), fixed(vector(70)), count=2, opset=11, label="many")
     case("LRN", f(2, 6, 3, 2), size=3, opset=13)
     case("LRN", named(f(2, 5, 4, 3), "b", None, "h", "w"), size=5, alpha=0.1, beta=0.5, bias=2.0, opset=13, label="images")
     chain = [node("BatchNormalization", ["x", "scale", "shift", "mean", "var"], ["y0", "m", "v"], training_mode=1)]
@@ -914,6 +914,14 @@ def folded():
               "i": fixed(vector(3, 0).reshape(1, 2, 1))}, 18)
 
 
+def ranked():
+    for largest in (0, 1):
+        case("TopK", named(ints(0, 30, 3, 99), "b", None), fixed(vector(70)), largest=largest, count=2, opset=11, label=f"many with ties, largest {largest}")
+    case("TopK", named(f(2, 80, 3), None, None, "s"), fixed(vector(66)), axis=1, count=2, opset=11, label="many of several axes")
+    chain = [node("Shape", ["x"], ["shape"]), node("Gather", ["shape", "one"], ["k"]), node("TopK", ["x", "k"], ["y0", "y1"])]
+    add_nodes("TopK/11/all of a symbol", chain, {"x": named(f(3, 9), "b", "s"), "one": fixed(vector(1))}, 11, count=2)
+
+
 def text(value):
     data = value.encode()
     return struct.pack("<I", len(data)) + data
@@ -927,7 +935,7 @@ def tensor(name, value):
 
 def main():
     for family in (elementwise, activations, reductions, shapes, shape_arithmetic, inferred_equalities, indices, products,
-                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds, grouped, sampled, folded):
+                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds, grouped, sampled, folded, ranked):
         family()
     with open(sys.argv[1], "wb") as out:
         out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))
