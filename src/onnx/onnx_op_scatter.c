@@ -120,6 +120,18 @@ static smg_status set_result(smg_onnx_build *b, const smg_onnx_node *n, smg_valu
     return smg_onnx_set_like(b, n, 0, 0, smg_onnx_to(b, y, smg_onnx_type(n, 0)));
 }
 
+/* A slice that ends before it begins: nothing is written. */
+static bool has_none(const smg_onnx_value *indices, int axes) {
+    bool none = false;
+    for (int i = 0; i < axes; i++) none = none || indices->dims[i] == SMG_SIZE_ZERO;
+    return none;
+}
+
+static smg_status keep_data(smg_onnx_build *b, const smg_onnx_node *n) {
+    smg_value data = smg_onnx_in(b, n, 0);
+    return data.id ? smg_onnx_set_like(b, n, 0, 0, data) : smg_onnx_failed(b, n);
+}
+
 /* ---- any indices -------------------------------------------------------------------------------- */
 
 /* data[.., at[.., k, ..], ..] = updates[.., k, ..] along `axis`; the other extents broadcast. Where several
@@ -208,6 +220,7 @@ smg_status smg_onnx_convert_scatter_elements(smg_onnx_build *b, const smg_onnx_n
                              smg_onnx_shape_text(b, updates));
     for (int i = 0; i < data->rank; i++)
         SMG_TRY(smg_onnx_equal(b, n, indices->dims[i], updates->dims[i], "indices and updates"));
+    if (has_none(indices, indices->rank)) return keep_data(b, n);
     smg_value at = smg_onnx_to(b, smg_onnx_in(b, n, 1), SMG_TYPE_I32);
     smg_value x = as_number(b, n, smg_onnx_in(b, n, 0)), y = as_number(b, n, smg_onnx_in(b, n, 2));
     if (!at.id || !x.id || !y.id) return smg_onnx_failed(b, n);
@@ -222,6 +235,7 @@ smg_status smg_onnx_convert_scatter_nd(smg_onnx_build *b, const smg_onnx_node *n
     const smg_onnx_value *data = n->inputs[0];
     onnx_box box = {0};
     SMG_TRY(read_way(b, n, &how));
+    if (has_none(n->inputs[1], n->inputs[1]->rank - 1)) return keep_data(b, n);
     SMG_TRY(read_box(b, n, &box));
     if (n->inputs[2]->rank != box.lead + data->rank - box.count)
         return smg_onnx_fail(b, n, SMG_INVALID, "updates %s do not fit indices %s and data %s",

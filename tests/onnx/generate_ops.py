@@ -922,6 +922,14 @@ def ranked():
     add_nodes("TopK/11/all of a symbol", chain, {"x": named(f(3, 9), "b", "s"), "one": fixed(vector(1))}, 11, count=2)
 
 
+def nowhere():
+    """Assignments to slices that end before they begin."""
+    nothing = lambda *dims: fixed(np.zeros(dims, I64))
+    x = named(f(3, 5), "b", None)
+    case("ScatterND", x, nothing(0, 1), fixed(np.zeros((0, 5), F32)), opset=18, label="nowhere")
+    case("ScatterElements", x, nothing(3, 0), fixed(np.zeros((3, 0), F32)), axis=1, opset=18, label="nowhere")
+
+
 def text(value):
     data = value.encode()
     return struct.pack("<I", len(data)) + data
@@ -935,7 +943,7 @@ def tensor(name, value):
 
 def main():
     for family in (elementwise, activations, reductions, shapes, shape_arithmetic, inferred_equalities, indices, products,
-                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds, grouped, sampled, folded, ranked):
+                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds, grouped, sampled, folded, ranked, nowhere):
         family()
     with open(sys.argv[1], "wb") as out:
         out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))
