@@ -60,23 +60,33 @@ static bool comes_soon(const walk *w, int axis) {
     return w->depth == 0 && (double)smg_layout_registers(w->layout) <= SOON * along;
 }
 
+/* The axis along which a workgroup has most side by side: of a window there are two. -1: none. */
+static int unit_axis(walk *w, const smg_access *a) {
+    double most = 0;
+    int unit = -1;
+    for (int i = 0; i < a->axis_count; i++) {
+        double tile = plan_lesser(tile_of(w, a->axis[i]), extent_of(w, a->axis[i]));
+        if (a->stride[i] != w->one || tile <= most) continue;
+        most = tile;
+        unit = a->axis[i];
+    }
+    return unit;
+}
+
 /* Lanes as the layout says, or all invocations along the instruction's axes, the last one fastest. */
 static plan_runs runs_of(walk *w, const smg_access *a) {
     bool switches = smg_target_switches_lanes(w->t);
     double bytes = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type);
     if (a->axis_count == 0 || (w->layout == NULL && !switches)) return plan_whole_runs;
-    for (int i = 0; i < a->axis_count; i++) {
-        if (a->stride[i] != w->one) continue;
-        int axis = a->axis[i];
-        double tile = plan_lesser(tile_of(w, axis), extent_of(w, axis)), walked = axis == w->last ? w->round : 1;
-        double lanes = w->layout != NULL ? (double)smg_layout_neighbours(w->layout, axis) : walked;
-        double own = lanes * (double)(w->layout != NULL ? smg_layout_registers_along(w->layout, axis) : 1);
-        double group = comes_soon(w, axis) ? tile : plan_lesser(tile, own);
-        /* What is left of a line the next step reads, which finds it in the cache. */
-        if (switches && w->depth > 0 && w->axis[w->depth - 1] == axis) group = extent_of(w, axis);
-        return (plan_runs){bytes * plan_lesser(lanes, tile), bytes * group};
-    }
-    return (plan_runs){bytes, bytes};
+    int axis = unit_axis(w, a);
+    if (axis < 0) return (plan_runs){bytes, bytes};
+    double tile = plan_lesser(tile_of(w, axis), extent_of(w, axis)), walked = axis == w->last ? w->round : 1;
+    double lanes = w->layout != NULL ? (double)smg_layout_neighbours(w->layout, axis) : walked;
+    double own = lanes * (double)(w->layout != NULL ? smg_layout_registers_along(w->layout, axis) : 1);
+    double group = comes_soon(w, axis) ? tile : plan_lesser(tile, own);
+    /* What is left of a line the next step reads, which finds it in the cache. */
+    if (switches && w->depth > 0 && w->axis[w->depth - 1] == axis) group = extent_of(w, axis);
+    return (plan_runs){bytes * plan_lesser(lanes, tile), bytes * group};
 }
 
 #define AT_A_TIME 4.0 /* workgroups of a core, about */
@@ -101,20 +111,22 @@ double plan_split_lines(const smg_target *t, plan_runs run) {
     return smg_target_switches_lanes(t) && run.group < PLAN_NEAR_RUN ? 0.1 : 0;
 }
 
-/* A tensor that several instructions read, or that a view has several times over (a window), comes from the cache after
- * the first time where the cache keeps it. */
-static void count_moved(walk *w, int buffer, double bytes, double whole) {
+/* Bytes of all of it. */
+static double buffer_bytes(const walk *w, int buffer) {
     const smg_kbuffer *b = &w->k->buffers.items[buffer];
     int64_t elements = 0;
-    if (buffer >= COUNTED_BUFFERS || !smg_size_eval(w->k->sizes, b->elements, w->symbols, &elements)) {
+    if (!smg_size_eval(w->k->sizes, b->elements, w->symbols, &elements)) return HUGE_VAL;
+    return (double)elements * (double)smg_type_device_bytes(b->type);
+}
+
+/* A tensor that several instructions read comes from the cache after the first time where the cache keeps it. */
+static void count_moved(walk *w, int buffer, double bytes, double all) {
+    if (buffer >= COUNTED_BUFFERS) {
         w->out->moved += bytes;
         return;
     }
-    double all = (double)elements * (double)smg_type_device_bytes(b->type), before = w->moved[buffer];
-    if (all > 0.5 * (double)w->t->cache_bytes)
-        w->moved[buffer] += bytes;
-    else
-        w->moved[buffer] = plan_larger(before, bytes * plan_lesser(1, all / whole));
+    double before = w->moved[buffer];
+    w->moved[buffer] = all > 0.5 * (double)w->t->cache_bytes ? before + bytes : plan_larger(before, bytes);
     w->out->moved += w->moved[buffer] - before;
 }
 
@@ -128,7 +140,7 @@ static double repeats_of(const walk *w, const smg_access *a) {
     return repeats;
 }
 
-/* Returns the bytes of the whole view. */
+/* Returns the bytes of the whole view. One that has elements several times, a window, is no more than its tensor. */
 static double count_bytes(walk *w, const smg_access *a, plan_runs run, bool again) {
     plan_bytes b = {.tile = 1, .run = run, .trips = w->trips, .fresh = w->trips / repeats_of(w, a), .again = again};
     double before = w->out->memory;
@@ -138,8 +150,10 @@ static double count_bytes(walk *w, const smg_access *a, plan_runs run, bool agai
         b.tile *= plan_lesser(extent, tile_of(w, a->axis[i]));
         b.whole *= extent;
     }
+    double all = buffer_bytes(w, a->buffer);
+    b.whole = plan_lesser(b.whole, all);
     plan_add_bytes(w->out, w->t, b);
-    count_moved(w, a->buffer, w->out->memory - before, b.whole);
+    count_moved(w, a->buffer, w->out->memory - before, all);
     if (w->layout != NULL) w->out->memory += plan_split_lines(w->t, run) * (w->out->memory - before);
     return b.whole;
 }

@@ -1,5 +1,7 @@
 /* The outline of a space: its folds in the order in which they run, with what each of them, their factors and the
  * results load and evaluate. Made once for all schedules of the space. */
+#include <math.h>
+
 #include "plan/plan_outline.h"
 
 typedef struct tracer {
@@ -22,8 +24,14 @@ static smg_status add_access(tracer *t, const smg_sview *view, smg_axis_set axes
                              .axes = axes,
                              .unit = -1,
                              .size = (double)smg_type_device_bytes(smg_graph_storage(g, source))};
-    for (int i = 0; i < view->axis_count; i++)
-        if (view->stride[i] == one) slot->unit = view->axis[i];
+    int64_t elements;
+    bool known = smg_size_eval(g->sizes, smg_node_elements(g, source), t->p->nominal, &elements);
+    slot->whole = known ? (double)elements * slot->size : HUGE_VAL;
+    for (int i = 0; i < view->axis_count; i++) {
+        int axis = view->axis[i];
+        bool longer = slot->unit < 0 || t->o->extent[axis] > t->o->extent[slot->unit]; /* of a window there are two */
+        if (view->stride[i] == one && longer) slot->unit = axis;
+    }
     return SMG_OK;
 }
 
@@ -43,6 +51,7 @@ static smg_status add_load(tracer *t, const smg_sview *view) {
     double cost = layers_cost(t->o->space, view->layer, view->layer_count);
     for (int i = 0; i < view->index_count; i++) cost += smg_expr_cost(t->o->space->exprs, view->index[i].expr);
     add_cost(t, cost, false);
+    t->value->index_cost += cost;
     if (view->source < 0) return SMG_OK;
     const smg_node *source = smg_graph_node(t->o->space->graph, view->source);
     if (smg_node_class(source) == SMG_CLASS_LEAF && smg_op_leaf(source->op) != SMG_LEAF_TENSOR) return SMG_OK;

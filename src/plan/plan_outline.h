@@ -9,16 +9,18 @@
 typedef struct outline_access {
     smg_node_id source;
     smg_axis_set axes;
-    int unit;    /* the axis along which it lies side by side; -1 */
-    double size; /* bytes of an element */
-    bool kept;   /* in registers */
-    bool again;  /* an earlier value keeps it, too */
+    int unit;     /* the axis along which it lies side by side; -1 */
+    double size;  /* bytes of an element */
+    double whole; /* bytes of all of the source */
+    bool kept;    /* in registers */
+    bool again;   /* an earlier value keeps it, too */
 } outline_access;
 
 /* What a fold, a factor or a result evaluates for each of its elements. */
 typedef struct outline_value {
     smg_axis_set axes; /* that it varies along */
     double cost;       /* multiply-adds */
+    double index_cost; /* of these, where it loads: one for each step of a walk by all lanes, whose price has it */
     int first, loads;  /* in outline->accesses */
     double new_cost;   /* of these what no earlier one computes, too: registers keep it */
     int store;         /* of a result, there, too */

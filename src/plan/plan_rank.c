@@ -215,6 +215,7 @@ static void count_bytes(guess *g, const outline_access *a, double trips, bool wa
         tile *= plan_lesser((double)g->o->extent[axis], (double)s->tile[axis]);
         whole *= (double)g->o->extent[axis];
     }
+    whole = plan_lesser(whole, a->whole);
     plan_runs run = {a->size * side, a->size * side};
     if (!walked && a->unit == s->row_axis) run.lanes = a->size * plan_lesser(side, s->lane_rows);
     if (a->axes == 0 || again || !g->o->switches) run = plan_whole_runs;
@@ -321,7 +322,7 @@ static void count_stage(guess *g, const block *b, const outline_value *v, double
         g->c.wait += times * g->o->target->load_latency * cost->step_wait;
     else if (g->s->rings > 1)
         g->c.hidden += g->c.traffic - before;
-    g->c.slots += times * (steps * (cost->walk + cost->walk_map * v->cost * group) + elements * put);
+    g->c.slots += times * (steps * (cost->walk + cost->walk_map * (v->cost - v->index_cost) * group) + elements * put);
     g->c.near += times * elements * factor_bytes(g, b);
 }
 
