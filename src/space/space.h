@@ -7,7 +7,8 @@
  * Promises: mappings are derived from index maps only: an operand that lacks an iteration axis is
  *           One-to-All along it; an iteration axis that the result lacks is All-to-One along it. A read of what
  *           lies in memory always has an index map: affine, shifted, with a border, divided or indirect; one of what is
- *           computed in the set is at the reader's own elements, or picks some of a short axis.
+ *           computed in the set is at the reader's own elements, or picks some of a short axis, or reads a copy: a map
+ *           of sums that are at the reader's own elements, once more.
  * Does not: choose tile sizes or decide what is cut.
  */
 #ifndef SMG_SPACE_H
@@ -101,7 +102,7 @@ typedef struct smg_snode {
     /* Made of maps and gathers over inputs only: recomputing it costs a few operations per element, so it
      * counts as an input of the space and never restricts a cut. */
     bool streamed;
-    bool copy;       /* a streamed node once more, at other coordinates of the node that reads it */
+    bool copy;       /* a map or gather once more, at other coordinates of the node that reads it */
     bool idle;       /* every reader has a copy of its own */
     bool output;     /* read outside the set, or a graph output */
     int store;       /* view for the result when output; else -1 */

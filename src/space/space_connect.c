@@ -1,77 +1,10 @@
 /* Edges. Every operand's index map is pushed back through the views behind it. What it meets is the memory of a tensor,
  * which any map can read; or a node of the set, with which a plain map shares its axes. A node that is made of
  * inputs only has no place of its own: where its axes do not fit the reader's it is written down once more, at the
- * reader's coordinates. */
+ * reader's coordinates. So is a map of sums that lack the axes along which it is read elsewhere. */
 #include "space/space_internal.h"
 
-/* ---- copies --------------------------------------------------------------------------------------- */
-
-static smg_snode *node_at(smg_space_builder *b, int i) {
-    return i < b->count ? &b->space->nodes.items[i] : &b->copies.items[i - b->count];
-}
-
-static smg_status keep_map(smg_space_builder *b, int i, int k, const smg_operand_map *map) {
-    smg_operand_map *kept = SMG_ARENA_NEW(b->arena, smg_operand_map);
-    if (kept == NULL) return SMG_MEMORY;
-    *kept = *map;
-    b->maps[i][k] = kept;
-    return SMG_OK;
-}
-
-static smg_status copy(smg_space_builder *b, int position, const smg_operand_map *map, int *out_node);
-
-static smg_status copy_operand(smg_space_builder *b, int i, const smg_node *n, const smg_operand_map *frame, int k) {
-    smg_operand_map map;
-    int producer;
-    SMG_TRY(smg_space_own_map(b, i, n, frame, k, &map));
-    while (b->space->refused == NULL && smg_node_class(smg_graph_node(b->g, map.source)) == SMG_CLASS_VIEW) {
-        smg_node_id view = map.source;
-        if (!smg_space_through_view(b, &map)) return smg_space_refuse(b, "too many indices through the view", view);
-    }
-    if (b->space->refused != NULL) return SMG_OK;
-    node_at(b, i)->operand[k] = (smg_soperand){.producer = -1, .view = -1};
-    b->maps[i][k] = NULL;
-    int position = smg_space_position(b, map.source);
-    if (position < 0) return keep_map(b, i, k, &map);
-    SMG_TRY(copy(b, position, &map, &producer));
-    node_at(b, i)->operand[k].producer = producer;
-    return SMG_OK;
-}
-
-/* The streamed node at `position`, indexed by `map`. Its layers stand around its value; its operands are read only
- * where they hold, so that no address leaves its tensor. */
-static smg_status copy(smg_space_builder *b, int position, const smg_operand_map *map, int *out_node) {
-    const smg_node *n = smg_graph_node(b->g, b->nodes[position]);
-    smg_operand_map frame = *map;
-    *out_node = b->count + b->copies.count;
-    if (b->copies.count == SMG_MOST_COPIES) return smg_space_refuse(b, "too many copies", b->nodes[position]);
-    smg_snode *c = SMG_ARRAY_PUSH(b->arena, &b->copies);
-    if (c == NULL) return SMG_MEMORY;
-    *c = (smg_snode){.node = b->nodes[position],
-                     .op = n->op,
-                     .class_ = smg_node_class(n),
-                     .type = n->type,
-                     .operand_count = n->operand_count,
-                     .streamed = true,
-                     .copy = true,
-                     .store = -1,
-                     .layer_count = map->layer_count};
-    memcpy(c->layer, map->layer, sizeof(c->layer));
-    for (int i = 1; i < frame.layer_count; i++) {
-        frame.layer[0].guard = smg_space_make(b, SMG_PRIM_AND, frame.layer[0].guard, frame.layer[i].guard);
-    }
-    if (frame.layer_count > 0) {
-        frame.layer_count = 1;
-        frame.layer[0].fill = 0.0;
-        if (frame.layer[0].guard == SMG_EXPR_NONE) return SMG_MEMORY;
-    }
-    for (int k = n->operand_count - 1; k >= 0 && b->space->refused == NULL; k--) { /* a gather's index first */
-        SMG_TRY(copy_operand(b, *out_node, n, &frame, k));
-    }
-    return SMG_OK;
-}
-
-/* ---- edges ---------------------------------------------------------------------------------------- */
+/* ---- atoms as they were ----------------------------------------------------------------------------- */
 
 typedef struct saved_atoms {
     smg_atom *items;
@@ -106,27 +39,117 @@ static void restore(smg_space_builder *b, const saved_atoms *saved) {
     b->atoms.pool.count = saved->count;
 }
 
-static smg_status attach(smg_space_builder *b, int i, int k, const smg_operand_map *map, bool prefer_copy) {
-    smg_soperand *operand = &b->space->nodes.items[i].operand[k];
+/* ---- copies --------------------------------------------------------------------------------------- */
+
+static smg_snode *node_at(smg_space_builder *b, int i) {
+    return i < b->count ? &b->space->nodes.items[i] : &b->copies.items[i - b->count];
+}
+
+static smg_status keep_map(smg_space_builder *b, int i, int k, const smg_operand_map *map) {
+    smg_operand_map *kept = SMG_ARENA_NEW(b->arena, smg_operand_map);
+    if (kept == NULL) return SMG_MEMORY;
+    *kept = *map;
+    b->maps[i][k] = kept;
+    return SMG_OK;
+}
+
+static smg_status copy(smg_space_builder *b, int position, const smg_operand_map *map, int *out_node);
+
+static bool is_streamed(const smg_space_builder *b, int position) {
+    return b->space->nodes.items[position].streamed;
+}
+
+/* Sums and what was gathered by them have a place: a copy reads them there. */
+static bool has_copy(const smg_space_builder *b, int position) {
+    return is_streamed(b, position) || b->space->nodes.items[position].class_ == SMG_CLASS_MAP;
+}
+
+/* Axes in common with the producer, or else a copy of it. */
+static smg_status share_or_copy(smg_space_builder *b, int i, int k, int position, const smg_operand_map *map) {
+    smg_soperand *operand = &node_at(b, i)->operand[k];
     const char *why = "";
     saved_atoms saved = {NULL, 0};
+    smg_sread *read = NULL;
+    int made = -1;
+    bool streamed = is_streamed(b, position);
+    if (!save(b, &saved)) return SMG_MEMORY;
+    SMG_TRY(smg_space_share(b, position, map, streamed, &read, &why));
+    if (why == NULL) {
+        *operand = (smg_soperand){.producer = position, .view = -1, .read = read};
+        return SMG_OK;
+    }
+    if (!has_copy(b, position)) return smg_space_refuse(b, why, map->source);
+    restore(b, &saved);
+    SMG_TRY(copy(b, position, map, &made));
+    node_at(b, i)->operand[k].producer = made;
+    return SMG_OK;
+}
+
+static smg_status copy_operand(smg_space_builder *b, int i, const smg_node *n, const smg_operand_map *frame, int k) {
+    smg_operand_map map;
+    int producer;
+    SMG_TRY(smg_space_own_map(b, i, n, frame, k, &map));
+    while (b->space->refused == NULL && smg_node_class(smg_graph_node(b->g, map.source)) == SMG_CLASS_VIEW) {
+        smg_node_id view = map.source;
+        if (!smg_space_through_view(b, &map)) return smg_space_refuse(b, "too many indices through the view", view);
+    }
+    if (b->space->refused != NULL) return SMG_OK;
+    node_at(b, i)->operand[k] = (smg_soperand){.producer = -1, .view = -1};
+    b->maps[i][k] = NULL;
+    int position = smg_space_position(b, map.source);
+    if (position < 0) return keep_map(b, i, k, &map);
+    if (!is_streamed(b, position)) {
+        SMG_TRY(share_or_copy(b, i, k, position, &map));
+        node_at(b, i)->streamed = false;
+        return SMG_OK;
+    }
+    SMG_TRY(copy(b, position, &map, &producer));
+    node_at(b, i)->operand[k].producer = producer;
+    return SMG_OK;
+}
+
+/* The node at `position`, indexed by `map`. Its layers stand around its value; its operands are read only
+ * where they hold, so that no address leaves its tensor. */
+static smg_status copy(smg_space_builder *b, int position, const smg_operand_map *map, int *out_node) {
+    const smg_node *n = smg_graph_node(b->g, b->nodes[position]);
+    smg_operand_map frame = *map;
+    *out_node = b->count + b->copies.count;
+    if (b->copies.count == SMG_MOST_COPIES) return smg_space_refuse(b, "too many copies", b->nodes[position]);
+    smg_snode *c = SMG_ARRAY_PUSH(b->arena, &b->copies);
+    if (c == NULL) return SMG_MEMORY;
+    *c = (smg_snode){.node = b->nodes[position],
+                     .op = n->op,
+                     .class_ = smg_node_class(n),
+                     .type = n->type,
+                     .operand_count = n->operand_count,
+                     .streamed = true,
+                     .copy = true,
+                     .store = -1,
+                     .layer_count = map->layer_count};
+    memcpy(c->layer, map->layer, sizeof(c->layer));
+    for (int i = 1; i < frame.layer_count; i++) {
+        frame.layer[0].guard = smg_space_make(b, SMG_PRIM_AND, frame.layer[0].guard, frame.layer[i].guard);
+    }
+    if (frame.layer_count > 0) {
+        frame.layer_count = 1;
+        frame.layer[0].fill = 0.0;
+        if (frame.layer[0].guard == SMG_EXPR_NONE) return SMG_MEMORY;
+    }
+    for (int k = n->operand_count - 1; k >= 0 && b->space->refused == NULL; k--) { /* a gather's index first */
+        SMG_TRY(copy_operand(b, *out_node, n, &frame, k));
+    }
+    return SMG_OK;
+}
+
+/* ---- edges ---------------------------------------------------------------------------------------- */
+
+static smg_status attach(smg_space_builder *b, int i, int k, const smg_operand_map *map, bool prefer_copy) {
+    smg_soperand *operand = &b->space->nodes.items[i].operand[k];
+    int made = -1, producer = smg_space_position(b, map->source);
     b->maps[i][k] = NULL;
     *operand = (smg_soperand){.producer = -1, .view = -1};
-    int producer = smg_space_position(b, map->source);
     if (producer < 0) return keep_map(b, i, k, map);
-    bool streamed = b->space->nodes.items[producer].streamed;
-    if (!(streamed && prefer_copy)) {
-        if (streamed && !save(b, &saved)) return SMG_MEMORY;
-        smg_sread *read;
-        SMG_TRY(smg_space_share(b, producer, map, streamed, &read, &why));
-        if (why == NULL) {
-            *operand = (smg_soperand){.producer = producer, .view = -1, .read = read};
-            return SMG_OK;
-        }
-        if (!streamed) return smg_space_refuse(b, why, map->source);
-        restore(b, &saved);
-    }
-    int made = -1;
+    if (!is_streamed(b, producer) || !prefer_copy) return share_or_copy(b, i, k, producer, map);
     SMG_TRY(copy(b, producer, map, &made));
     b->space->nodes.items[i].operand[k].producer = made;
     return SMG_OK;
@@ -178,7 +201,7 @@ smg_status smg_space_connect(smg_space_builder *b, int i) {
     n->streamed = n->class_ == SMG_CLASS_MAP || n->class_ == SMG_CLASS_GATHER;
     for (int k = 0; k < n->operand_count; k++) {
         int p = n->operand[k].producer;
-        if (p >= 0 && p < b->count && !b->space->nodes.items[p].streamed) n->streamed = false;
+        if (p >= 0 && !node_at(b, p)->streamed) n->streamed = false;
     }
     return SMG_OK;
 }

@@ -251,6 +251,27 @@ static void shifted_map_of_inputs_is_copied(void **state) {
     assert_int_equal(view->offset, smg_size_const(f->g->sizes, 2));
 }
 
+/* So is a map of sums that have no place along the axis, and what is made of it is no input. */
+static void shifted_map_of_sums_is_copied(void **state) {
+    fixture *f = *state;
+    parse(f, "graph s\ndim n\nx = input f32[n, 64]\nm = reduce_max(x) axis=1 keep\ne = sub(x, m)\n"
+             "back = slice(e) axis=1 begin=63 count=64 step=-1\ny = mul(e, back)\noutput y = y\n");
+    assert_null(f->space->refused);
+    assert_int_equal(f->space->axes.count, 2);
+    assert_int_equal(f->space->nodes.count, 4);
+    const smg_snode *copy = &f->space->nodes.items[3];
+    assert_true(copy->copy && !copy->streamed && !copy->idle && copy->op == SMG_OP_SUB);
+    assert_int_equal(copy->operand[1].producer, 0);
+    assert_false(f->space->nodes.items[1].idle || f->space->nodes.items[2].streamed);
+    for (int a = 0; a < f->space->axes.count; a++) assert_false(f->space->axes.items[a].held);
+    smg_graph_destroy(f->g);
+    /* a sum along the axis is in lanes that others do not read */
+    parse(f, "graph s\ndim n\nx = input f32[n, 64, 3]\nm = sum(x) axis=2\ne = exp(m)\n"
+             "back = slice(e) axis=1 begin=63 count=64 step=-1\ny = mul(e, back)\noutput y = y\n");
+    assert_non_null(f->space->refused);
+    assert_non_null(strstr(f->space->refused, "shifted"));
+}
+
 /* One value of inputs at two axes of one product, behind a view that cuts a third: each side has a copy. */
 static void product_of_a_map_with_itself(void **state) {
     fixture *f = *state;
@@ -410,6 +431,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(uneven_parts_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(diagonal_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(shifted_map_of_inputs_is_copied, setup, teardown),
+        cmocka_unit_test_setup_teardown(shifted_map_of_sums_is_copied, setup, teardown),
         cmocka_unit_test_setup_teardown(product_of_a_map_with_itself, setup, teardown),
         cmocka_unit_test_setup_teardown(windows_are_affine, setup, teardown),
         cmocka_unit_test_setup_teardown(affine_indices_are_shifts, setup, teardown),
