@@ -218,7 +218,7 @@ static void number_held(const smg_space_builder *b) {
 
 smg_status smg_space_number_reads(smg_space_builder *b) {
     smg_space *space = b->space;
-    for (int i = 0; i < b->count; i++) {
+    for (int i = 0; i < space->nodes.count; i++) {
         smg_snode *n = &space->nodes.items[i];
         for (int k = 0; !n->idle && k < n->operand_count; k++) {
             smg_sread *read = n->operand[k].read;
