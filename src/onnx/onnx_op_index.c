@@ -115,13 +115,21 @@ typedef struct top_k {
     smg_size extent, k;
 } top_k;
 
-/* The best, then the best of the others, and so on: what was taken is the worst from then on. */
-static smg_status take_in_turn(smg_onnx_build *b, const top_k *t, int k) {
-    const char *op = t->largest ? "reduce_max" : "reduce_min";
-    smg_value x = t->x, value[MOST_IN_TURN], index[MOST_IN_TURN];
+static const char *best_of(const top_k *t) {
+    return t->largest ? "reduce_max" : "reduce_min";
+}
+
+/* What is no better than any element. */
+static smg_value worst_of(smg_onnx_build *b, const top_k *t) {
     bool real = smg_type_kind(smg_onnx_type(t->n, 0)) == SMG_KIND_FLOAT;
     double low = real ? -HUGE_VAL : (double)INT32_MIN, high = real ? HUGE_VAL : (double)INT32_MAX;
-    smg_value worst = smg_onnx_like(b, x, t->largest ? low : high);
+    return smg_onnx_like(b, t->x, t->largest ? low : high);
+}
+
+/* The best, then the best of the others, and so on: what was taken is the worst from then on. */
+static smg_status take_in_turn(smg_onnx_build *b, const top_k *t, int k) {
+    const char *op = best_of(t);
+    smg_value x = t->x, value[MOST_IN_TURN], index[MOST_IN_TURN], worst = worst_of(b, t);
     smg_value at = smg_onnx_count(b, t->extent, t->axis, t->rank);
     for (int i = 0; i < k; i++) {
         value[i] = smg_onnx_reduce_axis(b, op, x, t->axis);
@@ -144,23 +152,26 @@ static smg_value count_before(smg_onnx_build *b, const top_k *t) {
     return smg_onnx_reduce_axis(b, "sum", smg_onnx_select(b, before, one, none), t->axis);
 }
 
+/* Of what the result at each place hits along the axis behind it there is one. */
+static smg_value that_one(smg_onnx_build *b, const top_k *t, const char *op, smg_value hit, smg_value of,
+                          smg_value other) {
+    smg_value one = smg_onnx_reduce_axis(b, op, smg_onnx_select(b, hit, of, other), t->axis + 1);
+    return smg_onnx_remove(b, one, t->axis + 1);
+}
+
 /* Result i is the element with i before it. All are compared with all, and k may be any size. */
 static smg_status take_by_rank(smg_onnx_build *b, const top_k *t) {
-    smg_value at[SMG_MAX_RANK];
     if (t->rank == SMG_MAX_RANK)
         return smg_onnx_fail(b, t->n, SMG_UNSUPPORTED, "the input has rank %d, at most %d is known for many results",
                              t->rank, SMG_MAX_RANK - 1);
-    smg_value place = smg_onnx_count(b, t->k, t->axis, t->rank + 1);
-    smg_value hit = smg_onnx_map2(b, "eq", count_before(b, t), place);
+    smg_value hit = smg_onnx_map2(b, "eq", count_before(b, t), smg_onnx_count(b, t->k, t->axis, t->rank + 1));
     /* Nothing is before a NaN: what it takes the place of has an index all the same. */
     smg_value last = smg_onnx_size_value(b, SMG_TYPE_I32, smg_size_sub(b->sizes, t->extent, smg_onnx_int(b, 1)));
-    smg_value index = smg_onnx_select(b, hit, smg_onnx_count(b, t->extent, t->axis + 1, t->rank + 1), last);
-    index = smg_onnx_remove(b, smg_onnx_reduce_axis(b, "reduce_min", index, t->axis + 1), t->axis + 1);
-    for (int i = 0; i < t->rank; i++) {
-        at[i] = i == t->axis ? index : smg_onnx_count(b, t->n->inputs[0]->dims[i], i, t->rank);
-        if (!at[i].id) return smg_onnx_failed(b, t->n);
-    }
-    SMG_TRY(smg_onnx_set_like(b, t->n, 0, 0, smg_graph_take_at(b->graph, t->x, t->rank, at)));
+    smg_value at = smg_onnx_count(b, t->extent, t->axis + 1, t->rank + 1);
+    smg_value value = that_one(b, t, best_of(t), hit, smg_onnx_insert(b, t->x, t->axis), worst_of(b, t));
+    smg_value index = that_one(b, t, "reduce_min", hit, at, last);
+    if (!value.id || !index.id) return smg_onnx_failed(b, t->n);
+    SMG_TRY(smg_onnx_set_like(b, t->n, 0, 0, value));
     return smg_onnx_set(b, t->n, 1, index);
 }
 

@@ -53,7 +53,7 @@ static smg_status keep_map(smg_space_builder *b, int i, int k, const smg_operand
     return SMG_OK;
 }
 
-static smg_status copy(smg_space_builder *b, int position, const smg_operand_map *map, int *out_node);
+static smg_status copy(smg_space_builder *b, int position, const smg_operand_map *map, bool deep, int *out_node);
 
 static bool is_streamed(const smg_space_builder *b, int position) {
     return b->space->nodes.items[position].streamed;
@@ -80,12 +80,13 @@ static smg_status share_or_copy(smg_space_builder *b, int i, int k, int position
     }
     if (!has_copy(b, position)) return smg_space_refuse(b, why, map->source);
     restore(b, &saved);
-    SMG_TRY(copy(b, position, map, &made));
+    SMG_TRY(copy(b, position, map, false, &made));
     node_at(b, i)->operand[k].producer = made;
     return SMG_OK;
 }
 
-static smg_status copy_operand(smg_space_builder *b, int i, const smg_node *n, const smg_operand_map *frame, int k) {
+static smg_status copy_operand(smg_space_builder *b, int i, const smg_node *n, const smg_operand_map *frame, int k,
+                               bool deep) {
     smg_operand_map map;
     int producer;
     SMG_TRY(smg_space_own_map(b, i, n, frame, k, &map));
@@ -98,19 +99,16 @@ static smg_status copy_operand(smg_space_builder *b, int i, const smg_node *n, c
     b->maps[i][k] = NULL;
     int position = smg_space_position(b, map.source);
     if (position < 0) return keep_map(b, i, k, &map);
-    if (!is_streamed(b, position)) {
-        SMG_TRY(share_or_copy(b, i, k, position, &map));
-        node_at(b, i)->streamed = false;
-        return SMG_OK;
-    }
-    SMG_TRY(copy(b, position, &map, &producer));
+    if (!is_streamed(b, position)) node_at(b, i)->streamed = false;
+    if (!is_streamed(b, position) && !(deep && has_copy(b, position))) return share_or_copy(b, i, k, position, &map);
+    SMG_TRY(copy(b, position, &map, deep, &producer));
     node_at(b, i)->operand[k].producer = producer;
     return SMG_OK;
 }
 
 /* The node at `position`, indexed by `map`. Its layers stand around its value; its operands are read only
- * where they hold, so that no address leaves its tensor. */
-static smg_status copy(smg_space_builder *b, int position, const smg_operand_map *map, int *out_node) {
+ * where they hold, so that no address leaves its tensor. deep: down to inputs and sums, even where axes would fit. */
+static smg_status copy(smg_space_builder *b, int position, const smg_operand_map *map, bool deep, int *out_node) {
     const smg_node *n = smg_graph_node(b->g, b->nodes[position]);
     smg_operand_map frame = *map;
     *out_node = b->count + b->copies.count;
@@ -136,7 +134,7 @@ static smg_status copy(smg_space_builder *b, int position, const smg_operand_map
         if (frame.layer[0].guard == SMG_EXPR_NONE) return SMG_MEMORY;
     }
     for (int k = n->operand_count - 1; k >= 0 && b->space->refused == NULL; k--) { /* a gather's index first */
-        SMG_TRY(copy_operand(b, *out_node, n, &frame, k));
+        SMG_TRY(copy_operand(b, *out_node, n, &frame, k, deep));
     }
     return SMG_OK;
 }
@@ -149,8 +147,8 @@ static smg_status attach(smg_space_builder *b, int i, int k, const smg_operand_m
     b->maps[i][k] = NULL;
     *operand = (smg_soperand){.producer = -1, .view = -1};
     if (producer < 0) return keep_map(b, i, k, map);
-    if (!is_streamed(b, producer) || !prefer_copy) return share_or_copy(b, i, k, producer, map);
-    SMG_TRY(copy(b, producer, map, &made));
+    if (!prefer_copy || !has_copy(b, producer)) return share_or_copy(b, i, k, producer, map);
+    SMG_TRY(copy(b, producer, map, true, &made));
     b->space->nodes.items[i].operand[k].producer = made;
     return SMG_OK;
 }
@@ -173,32 +171,37 @@ static smg_status connect_all(smg_space_builder *b, int i, bool prefer_copy) {
     return SMG_OK;
 }
 
-static bool reads_streamed(const smg_space_builder *b, int i) {
+static bool may_read_copies(const smg_space_builder *b, int i) {
     const smg_snode *n = &b->space->nodes.items[i];
     for (int k = 0; k < n->operand_count; k++) {
         int p = n->operand[k].producer;
-        if (p >= 0 && p < b->count && b->space->nodes.items[p].streamed) return true;
+        if (p >= 0 && p < b->count && has_copy(b, p)) return true;
     }
     return false;
 }
 
 smg_status smg_space_connect(smg_space_builder *b, int i) {
+    smg_snode *n = &b->space->nodes.items[i];
+    bool maps = n->class_ == SMG_CLASS_MAP || n->class_ == SMG_CLASS_GATHER;
     saved_atoms saved;
     int copies = b->copies.count, labels[52];
     memcpy(labels, b->labels[i], sizeof(labels));
     if (!save_before_node(b, &saved)) return SMG_MEMORY;
     SMG_TRY(connect_all(b, i, false));
     if (b->space->refused != NULL) return SMG_OK;
-    /* Two reads of one streamed value at two axes (x[i] - x[j]) would make the axes one. */
-    if (reads_streamed(b, i) && !smg_space_distinct(b, i, i + 1)) {
+    /* Two reads of one value at two axes (x[i] - x[j]) would make the axes one. */
+    if (may_read_copies(b, i) && !smg_space_distinct(b, i, i + 1)) {
         restore(b, &saved);
         memcpy(b->labels[i], labels, sizeof(labels)); /* what was made since is no atom any more */
         b->copies.count = copies;
         SMG_TRY(connect_all(b, i, true));
-        if (b->space->refused != NULL) return SMG_OK;
+        /* What copies lack is not why they were tried. A map may still be idle in the end. */
+        if (b->space->refused != NULL || (!maps && !smg_space_distinct(b, i, i + 1))) {
+            b->space->refused = NULL;
+            return smg_space_refuse(b, "one axis would index a value twice", b->nodes[i]);
+        }
     }
-    smg_snode *n = &b->space->nodes.items[i];
-    n->streamed = n->class_ == SMG_CLASS_MAP || n->class_ == SMG_CLASS_GATHER;
+    n->streamed = maps;
     for (int k = 0; k < n->operand_count; k++) {
         int p = n->operand[k].producer;
         if (p >= 0 && !node_at(b, p)->streamed) n->streamed = false;
@@ -215,14 +218,14 @@ static void use(smg_space_builder *b, int i, bool *used) {
     }
 }
 
-/* A streamed node that nobody reads where it is has no axes in the space. */
+/* A map or gather that nobody reads where it is, since all have copies, has no axes in the space. */
 void smg_space_mark_idle(smg_space_builder *b) {
     bool used[256] = {false};
     int total = b->count + b->copies.count;
     if (total > 256) return;
     for (int i = 0; i < b->count; i++) {
         const smg_snode *n = &b->space->nodes.items[i];
-        if (!n->streamed || n->output) use(b, i, used);
+        if (n->output || !has_copy(b, i)) use(b, i, used);
     }
     for (int i = 0; i < total; i++) node_at(b, i)->idle = !used[i];
 }
