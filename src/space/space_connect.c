@@ -53,8 +53,6 @@ static smg_status keep_map(smg_space_builder *b, int i, int k, const smg_operand
     return SMG_OK;
 }
 
-static smg_status copy(smg_space_builder *b, int position, const smg_operand_map *map, bool deep, int *out_node);
-
 static bool is_streamed(const smg_space_builder *b, int position) {
     return b->space->nodes.items[position].streamed;
 }
@@ -64,47 +62,15 @@ static bool has_copy(const smg_space_builder *b, int position) {
     return is_streamed(b, position) || b->space->nodes.items[position].class_ == SMG_CLASS_MAP;
 }
 
-/* Axes in common with the producer, or else a copy of it. */
-static smg_status share_or_copy(smg_space_builder *b, int i, int k, int position, const smg_operand_map *map) {
-    smg_soperand *operand = &node_at(b, i)->operand[k];
-    const char *why = "";
-    saved_atoms saved = {NULL, 0};
-    smg_sread *read = NULL;
-    int made = -1;
-    bool streamed = is_streamed(b, position);
-    if (!save(b, &saved)) return SMG_MEMORY;
-    SMG_TRY(smg_space_share(b, position, map, streamed, &read, &why));
-    if (why == NULL) {
-        *operand = (smg_soperand){.producer = position, .view = -1, .read = read};
-        return SMG_OK;
-    }
-    if (!has_copy(b, position)) return smg_space_refuse(b, why, map->source);
-    restore(b, &saved);
-    SMG_TRY(copy(b, position, map, false, &made));
-    node_at(b, i)->operand[k].producer = made;
-    return SMG_OK;
+static bool reads_streamed_alone(smg_space_builder *b, int i) {
+    const smg_snode *n = node_at(b, i);
+    bool alone = true;
+    for (int k = 0; k < n->operand_count; k++)
+        alone = alone && (n->operand[k].producer < 0 || node_at(b, n->operand[k].producer)->streamed);
+    return alone;
 }
 
-static smg_status copy_operand(smg_space_builder *b, int i, const smg_node *n, const smg_operand_map *frame, int k,
-                               bool deep) {
-    smg_operand_map map;
-    int producer;
-    SMG_TRY(smg_space_own_map(b, i, n, frame, k, &map));
-    while (b->space->refused == NULL && smg_node_class(smg_graph_node(b->g, map.source)) == SMG_CLASS_VIEW) {
-        smg_node_id view = map.source;
-        if (!smg_space_through_view(b, &map)) return smg_space_refuse(b, "too many indices through the view", view);
-    }
-    if (b->space->refused != NULL) return SMG_OK;
-    node_at(b, i)->operand[k] = (smg_soperand){.producer = -1, .view = -1};
-    b->maps[i][k] = NULL;
-    int position = smg_space_position(b, map.source);
-    if (position < 0) return keep_map(b, i, k, &map);
-    if (!is_streamed(b, position)) node_at(b, i)->streamed = false;
-    if (!is_streamed(b, position) && !(deep && has_copy(b, position))) return share_or_copy(b, i, k, position, &map);
-    SMG_TRY(copy(b, position, &map, deep, &producer));
-    node_at(b, i)->operand[k].producer = producer;
-    return SMG_OK;
-}
+static smg_status connect_operands(smg_space_builder *b, int i, const smg_operand_map *frame, bool deep);
 
 /* The node at `position`, indexed by `map`. Its layers stand around its value; its operands are read only
  * where they hold, so that no address leaves its tensor. deep: down to inputs and sums, even where axes would fit. */
@@ -133,42 +99,66 @@ static smg_status copy(smg_space_builder *b, int position, const smg_operand_map
         frame.layer[0].fill = 0.0;
         if (frame.layer[0].guard == SMG_EXPR_NONE) return SMG_MEMORY;
     }
-    for (int k = n->operand_count - 1; k >= 0 && b->space->refused == NULL; k--) { /* a gather's index first */
-        SMG_TRY(copy_operand(b, *out_node, n, &frame, k, deep));
-    }
+    SMG_TRY(connect_operands(b, *out_node, &frame, deep));
+    node_at(b, *out_node)->streamed = reads_streamed_alone(b, *out_node);
     return SMG_OK;
 }
 
 /* ---- edges ---------------------------------------------------------------------------------------- */
 
-static smg_status attach(smg_space_builder *b, int i, int k, const smg_operand_map *map, bool prefer_copy) {
-    smg_soperand *operand = &b->space->nodes.items[i].operand[k];
-    int made = -1, producer = smg_space_position(b, map->source);
-    b->maps[i][k] = NULL;
-    *operand = (smg_soperand){.producer = -1, .view = -1};
-    if (producer < 0) return keep_map(b, i, k, map);
-    if (!prefer_copy || !has_copy(b, producer)) return share_or_copy(b, i, k, producer, map);
-    SMG_TRY(copy(b, producer, map, true, &made));
-    b->space->nodes.items[i].operand[k].producer = made;
+/* Axes in common with the producer, or else a copy of it. */
+static smg_status share_or_copy(smg_space_builder *b, int i, int k, int position, const smg_operand_map *map) {
+    const char *why = "";
+    saved_atoms saved = {NULL, 0};
+    smg_sread *read = NULL;
+    int made = -1;
+    if (has_copy(b, position) && !save(b, &saved)) return SMG_MEMORY;
+    SMG_TRY(smg_space_share(b, position, map, is_streamed(b, position), &read, &why));
+    if (why == NULL) {
+        node_at(b, i)->operand[k] = (smg_soperand){.producer = position, .view = -1, .read = read};
+        return SMG_OK;
+    }
+    if (!has_copy(b, position)) return smg_space_refuse(b, why, map->source);
+    restore(b, &saved);
+    SMG_TRY(copy(b, position, map, false, &made));
+    node_at(b, i)->operand[k].producer = made;
     return SMG_OK;
 }
 
-static smg_status connect_all(smg_space_builder *b, int i, bool prefer_copy) {
-    const smg_node *n = smg_graph_node(b->g, b->nodes[i]);
-    smg_operand_map frame;
-    smg_map_begin(b->nodes[i], n->rank, &frame);
-    for (int d = 0; d < n->rank; d++) smg_dim_of_list(b, &b->out[i][d], &frame.dim[d]);
-    for (int k = n->operand_count - 1; k >= 0; k--) { /* a gather's index first */
+/* What a copy reads of inputs is copied with it. */
+static smg_status attach(smg_space_builder *b, int i, int k, const smg_operand_map *map, bool deep) {
+    int made = -1, position = smg_space_position(b, map->source);
+    b->maps[i][k] = NULL;
+    node_at(b, i)->operand[k] = (smg_soperand){.producer = -1, .view = -1};
+    if (position < 0) return keep_map(b, i, k, map);
+    bool copies = deep ? has_copy(b, position) : i >= b->count && is_streamed(b, position);
+    if (!copies) return share_or_copy(b, i, k, position, map);
+    SMG_TRY(copy(b, position, map, deep, &made));
+    node_at(b, i)->operand[k].producer = made;
+    return SMG_OK;
+}
+
+static smg_status connect_operands(smg_space_builder *b, int i, const smg_operand_map *frame, bool deep) {
+    const smg_node *n = smg_graph_node(b->g, node_at(b, i)->node);
+    for (int k = n->operand_count - 1; k >= 0 && b->space->refused == NULL; k--) { /* a gather's index first */
         smg_operand_map map;
-        SMG_TRY(smg_space_own_map(b, i, n, &frame, k, &map));
+        SMG_TRY(smg_space_own_map(b, i, n, frame, k, &map));
         while (b->space->refused == NULL && smg_node_class(smg_graph_node(b->g, map.source)) == SMG_CLASS_VIEW) {
             smg_node_id view = map.source;
             if (!smg_space_through_view(b, &map)) return smg_space_refuse(b, "too many indices through the view", view);
         }
-        if (b->space->refused != NULL) return SMG_OK;
-        SMG_TRY(attach(b, i, k, &map, prefer_copy));
+        if (b->space->refused == NULL) SMG_TRY(attach(b, i, k, &map, deep));
     }
     return SMG_OK;
+}
+
+/* deep: what has a copy is read as one. */
+static smg_status connect_all(smg_space_builder *b, int i, bool deep) {
+    const smg_node *n = smg_graph_node(b->g, b->nodes[i]);
+    smg_operand_map frame;
+    smg_map_begin(b->nodes[i], n->rank, &frame);
+    for (int d = 0; d < n->rank; d++) smg_dim_of_list(b, &b->out[i][d], &frame.dim[d]);
+    return connect_operands(b, i, &frame, deep);
 }
 
 static bool may_read_copies(const smg_space_builder *b, int i) {
@@ -201,11 +191,7 @@ smg_status smg_space_connect(smg_space_builder *b, int i) {
             return smg_space_refuse(b, "one axis would index a value twice", b->nodes[i]);
         }
     }
-    n->streamed = maps;
-    for (int k = 0; k < n->operand_count; k++) {
-        int p = n->operand[k].producer;
-        if (p >= 0 && !node_at(b, p)->streamed) n->streamed = false;
-    }
+    n->streamed = maps && reads_streamed_alone(b, i);
     return SMG_OK;
 }
 
