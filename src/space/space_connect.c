@@ -100,7 +100,7 @@ static smg_status copy(smg_space_builder *b, int position, const smg_operand_map
         if (frame.layer[0].guard == SMG_EXPR_NONE) return SMG_MEMORY;
     }
     SMG_TRY(connect_operands(b, *out_node, &frame, deep));
-    node_at(b, *out_node)->streamed = reads_streamed_alone(b, *out_node);
+    if (b->space->refused == NULL) node_at(b, *out_node)->streamed = reads_streamed_alone(b, *out_node);
     return SMG_OK;
 }
 
