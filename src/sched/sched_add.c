@@ -46,7 +46,7 @@ static bool holds_too_much(const enumerator *e, const smg_schedule *s) {
     if (most > e->target->max_invocations) most = e->target->max_invocations;
     if (most > e->target->max_size_x) most = e->target->max_size_x;
     for (int a = 0; a < e->space->axes.count; a++)
-        if (s->columns & SMG_AXIS_BIT(a)) held *= s->tile[a];
+        if (s->columns & SMG_AXIS_BIT(a)) held = smg_mul_at_most(held, s->tile[a], INT32_MAX);
     return s->temporal < 0 && INT64_C(2) * s->lane_cols <= most && held > MOST_OF_ROW * (int64_t)s->lane_cols;
 }
 
