@@ -26,7 +26,6 @@ typedef struct walk {
     double between;                /* rounds that hide it */
     bool first;                    /* a first slice was fetched in front of the next loop */
     bool written;                  /* all steps of the innermost loop are */
-    int left;                      /* the left factor of the product before, in the loop; -1 */
     double moved[COUNTED_BUFFERS]; /* per buffer: bytes that pass through memory */
     double extent[COUNTED_AXES];   /* by axis, once asked for; 0: not yet */
     smg_size one;
@@ -176,7 +175,7 @@ static int count_index(walk *w, const smg_access *a) {
         if (smg_access_index_moves(w->k, a, axis)) indices *= (double)smg_layout_registers_along(w->layout, axis);
     }
     load_walk l = count_loads(w, a->index);
-    double each = w->cost->map * smg_expr_cost(w->k->exprs, a->index) + w->cost->load * l.loads + w->cost->element;
+    double each = smg_expr_cost(w->k->exprs, a->index) + w->cost->load * l.loads + 1;
     if (w->layout != NULL) w->out->slots += w->trips * indices * w->out->lanes * each;
     return l.turns;
 }
@@ -245,9 +244,9 @@ static void count_map(walk *w, const smg_instr *in) {
     if (l.moving > 0 && w->depth > 0)
         w->out->turns += w->trips * plan_larger(1, l.moving * elements / w->out->lanes / PLAN_ON_THEIR_WAY);
     double group = in->wide[0].width > 0 ? w->cost->group : 1;
-    double element = l.moving > 0 ? w->cost->element * plan_lesser(1, l.moving) : 0;
-    double each = w->cost->map * cost + (element + w->cost->load * l.loads) / group;
-    if (l.moving == 0 && !copies(w, in)) w->out->values += w->trips * elements;
+    double element = l.moving > 0 ? plan_lesser(1, l.moving) : 0;
+    double each = cost + (element + w->cost->load * l.loads) / group;
+    if (l.moving == 0 && !copies(w, in)) each += 1;
     w->out->slots += w->trips * elements * each;
     w->out->flops += 2.0 * w->trips * elements * cost * w->out->workgroups;
 }
@@ -300,7 +299,6 @@ static void count_stream(walk *w, const smg_instr *in) {
     count_bytes(w, a, (plan_runs){bytes, bytes}, false);
     double came = w->out->traffic - before;
     *(ahead ? &w->out->hidden : &w->out->streamed) += came;
-    w->out->streams = true;
     w->out->near = near + asked + (ahead ? w->cost->stream * came / w->out->workgroups : 0);
     w->out->slots += w->trips * registers / SMG_WIDEST * w->out->lanes * w->cost->group_read;
     double together = w->written ? w->trips / w->outside[w->depth - 1] : 1;
@@ -514,11 +512,11 @@ static double view_slots(walk *w, const smg_instr *in, double rows, double colum
     bool held = is_held(w, in->a);
     if (!held) count_bytes(w, &w->k->accesses.items[w->k->tiles.items[in->a].access], plan_whole_runs, true);
     count_bytes(w, &w->k->accesses.items[w->k->tiles.items[in->b].access], plan_whole_runs, true);
-    if (held) return columns * w->cost->view_read * depth;
+    if (held) return columns * depth;
     double passing = rows * columns > PLAN_VECTOR_SUMS ? 3.0 * rows * columns : 0;
     /* Groups of eight are one read each; what they consist of is made wider. */
     bool eights = smg_kernel_product_group(w->k, in) == SMG_WIDEST;
-    double read = eights ? w->cost->view_read / SMG_WIDEST + 1 : w->cost->view_read;
+    double read = eights ? 1.0 / SMG_WIDEST + 1 : 1;
     return ((rows + columns) * read + passing) * depth;
 }
 
@@ -528,14 +526,6 @@ static void count_take(walk *w, const smg_instr *in) {
     plan_round round = plan_matrix_reads(w->cost, elements);
     w->out->slots += w->trips * round.slots;
     w->out->near += w->trips * round.near;
-}
-
-/* A product that reads its left factor from shared memory when one before it in the loop has just done so takes longer
- * than by itself. */
-static double beside(walk *w, const smg_instr *in) {
-    bool again = in->a == w->left && w->k->tiles.items[in->a].residence == SMG_SHARED;
-    w->left = in->a;
-    return again ? 1 + w->cost->beside : 1;
 }
 
 /* All subgroups' matrices for each step of k. */
@@ -550,7 +540,7 @@ static void count_matrices(walk *w, const smg_instr *in) {
     p.taken = is_held(w, in->a) && is_held(w, in->b);
     plan_round round = plan_matrix_round(w->t, w->cost, &p);
     double written = plan_larger(1, (double)in->unroll / m->depth), wait = w->t->load_latency * w->cost->near_wait;
-    double slots = (steps * round.slots + steps / written * w->cost->round * w->out->lanes) * beside(w, in);
+    double slots = steps * round.slots + steps / written * w->cost->round * w->out->lanes;
     wait *= p.taken ? 0 : steps / written;
     hide(w, w->between * wait, w->between * slots);
     w->out->slots += w->trips * slots;
@@ -583,8 +573,8 @@ static void count_product(walk *w, const smg_instr *in) {
     double written = plan_larger(in->unroll, smg_kernel_product_group(w->k, in)), rounds = ceil(depth / written);
     bool views = w->k->tiles.items[in->b].residence == SMG_VIEW;
     double slots = views ? view_slots(w, in, rows, columns, depth) : read_slots(w, in, rows, columns, depth);
-    double product = in->terms > 0 ? w->cost->product / w->t->pair_rate : w->cost->product;
-    slots = (slots + rows * columns * depth * product + rounds * w->cost->round) * w->out->lanes * beside(w, in);
+    double product = in->terms > 0 ? 1 / w->t->pair_rate : 1;
+    slots = (slots + rows * columns * depth * product + rounds * w->cost->round) * w->out->lanes;
     double groups = depth / smg_kernel_product_group(w->k, in), alone = plan_share_alone(w->t, w->out->lanes);
     double round = views ? w->cost->view_wait : w->cost->near_wait * alone;
     double wait = w->t->load_latency * (rounds * round + groups * w->cost->read_wait * alone);
@@ -653,7 +643,6 @@ static void begin_loop(walk *w, const smg_instr *in) {
     w->outside[w->depth] = w->trips;
     w->axis[w->depth++] = in->axes[0];
     w->written = in->unroll == 1;
-    w->left = -1;
     w->trips *= steps_of(w, in);
     w->out->slots += w->trips * w->cost->round * w->out->lanes;
     w->first = false;
@@ -705,8 +694,7 @@ void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *cost
     int64_t groups = 1;
     if (!smg_kernel_grid(k, symbols, &groups)) groups = 1;
     *out_counts = (plan_counts){.lanes = k->lanes, .workgroups = (double)groups};
-    walk w = {
-        .k = k, .t = t, .cost = costs, .symbols = symbols, .kept = kept, .out = out_counts, .trips = 1, .left = -1};
+    walk w = {.k = k, .t = t, .cost = costs, .symbols = symbols, .kept = kept, .out = out_counts, .trips = 1};
     w.one = smg_size_const(k->sizes, 1);
     for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
 }

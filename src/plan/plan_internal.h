@@ -216,15 +216,14 @@ smg_status plan_record_tried(planner *p, uint64_t choice, const smg_schedule *s,
 smg_status plan_record_crowded(planner *p, const char *why);
 void plan_record_left(planner *p, int generated, const double *guess, int count);
 
-/* What things take. Slots are multiply-adds of the measured rate for each lane, waits shares of a load's latency. */
+/* What things take that no rate of the target tells. Slots are multiply-adds of the measured rate for each lane, waits
+ * shares of a load's latency. A multiply-add, an element of a map and a word that a product reads where it lies are a
+ * slot each. */
 typedef struct plan_costs {
-    double product;               /* slots: one multiply-add of a product */
-    double group_read, word_read; /* one read of shared memory: of a 16-byte group, of a word alone */
-    double beside;                /* more, as a share, of a product that another one's left factor is read again for */
+    double group_read, word_read; /* slots: one read of shared memory: of a 16-byte group, of a word alone */
     double matrix;                /* times what the matrix units alone would take */
     double column_turns;          /* turns of near memory that a subgroup's read of the right operand takes */
-    double view_read;             /* a word of an operand where it lies in memory */
-    double map, element, load;    /* elementwise: a multiply-add's worth of arithmetic, one element, its load */
+    double load;                  /* one load of an elementwise value */
     double walk, walk_map;        /* one step of a walk by all invocations, and its arithmetic */
     double hop;                   /* one exchange between lanes */
     double round;                 /* one round of a loop */
@@ -234,27 +233,22 @@ typedef struct plan_costs {
     double next_wait;             /* for each load of a lane until the next one is on its way */
     double near_wait;             /* for another lane; for near memory, where no other subgroup fills the time */
     double flight;                /* of a read from memory behind all caches, in latencies of a load */
-    double ramp;                  /* until memory is at its speed, and behind it, in latencies of a load */
     double view_wait;             /* for what a round of a product reads where it lies */
     double read_wait;             /* for each group of k that one subgroup alone reads */
-    double barrier;               /* share of the measured cost */
     double transfer;              /* share of the time that a workgroup's bytes take where all cores ask for theirs */
     double stream;                /* a byte of factors on its way to lanes that multiply it, of one that is near */
-    double idle;          /* share of its time that a core with no more lanes than it runs at a time has none ready */
-    double overlap;       /* norm in which arithmetic, near memory and memory add up: 1 not at all, large wholly */
-    double lying_overlap; /* the same where no product has staged factors: workgroups load all the time */
-    double near_overlap;  /* the same of arithmetic and near memory alone */
-    double staged_registers; /* that the driver's compiler adds: where factors of products are staged */
-    double direct_registers; /* where one of them is read as it lies, by matrices or to be made wider */
-    double bare_registers;   /* in other kernels; and where it spills, since it takes fewer before that */
-    double group;            /* elements that one load of a walk takes where they lie side by side */
+    double idle;         /* share of its time that a core with no more lanes than it runs at a time has none ready */
+    double overlap;      /* norm in which arithmetic, near memory and memory add up: 1 not at all, large wholly */
+    double near_overlap; /* the same of arithmetic and near memory alone */
+    double registers;    /* that the driver's compiler adds */
+    double product_registers; /* the same where products' factors pass through registers to be staged or made wider */
+    double group;             /* elements that one load of a walk takes where they lie side by side */
 } plan_costs;
 
 /* What plan_count.c counts: of one workgroup, with all its loops. */
 typedef struct plan_counts {
     double lanes, workgroups;
     double slots;                       /* of all lanes */
-    double values;                      /* elements of which nothing is loaded that a loop moves, of all lanes */
     double near;                        /* bytes that pass between lanes and the memory near them */
     double wait;                        /* seconds that a workgroup waits when it is alone */
     double ahead;                       /* seconds that slices take which are fetched ahead */
@@ -262,8 +256,8 @@ typedef struct plan_counts {
     double barriers, subgroup_barriers; /* of the workgroup; of one subgroup alone */
     double turns;                       /* reads of memory one after the other, each what a lane has room for */
     double rounds;                      /* k of products, by groups that are read together */
-    bool staged, widened;               /* products' factors do not come as they lie; come so, and are made wider */
-    bool streams;                       /* some factors go to lanes straight from memory, by matrices */
+    bool staged;                        /* products' factors do not come as they lie, or by matrices */
+    bool widened;                       /* they come as they lie, and are made wider */
     double traffic;                     /* bytes that all workgroups ask for */
     double hidden;                      /* of these, what is fetched several rounds before it is needed */
     double streamed;                    /* of these, what lanes read that multiply it, when they need it */

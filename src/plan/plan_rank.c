@@ -119,7 +119,6 @@ typedef struct block {
     bool left_runs, right_runs;       /* in shared memory along k */
     bool row_runs;                    /* the left factor along runs of a lane's rows */
     bool pairs;                       /* in f16, as halves in shared memory */
-    bool again;                       /* the product before, in its loop, has read the same left factor there */
     double trips;                     /* rounds, those of the temporal axis among them */
     int64_t k, depth;                 /* of one round: of a workgroup, of a lane */
     int64_t rows, columns;            /* registers */
@@ -243,10 +242,10 @@ static void count_elements(guess *g, const outline_value *v, smg_axis_set axes, 
         loads += each;
         if (trips <= 1 || (a->axes & SMG_AXIS_BIT(g->s->temporal)) != 0) moving += each;
     }
-    double group = g->s->groups && loads > 0 ? cost->group : 1, element = cost->element * plan_lesser(1, loads);
-    double each = cost->map * maps + (element + cost->load * loads) / group;
+    double group = g->s->groups && loads > 0 ? cost->group : 1;
+    double each = maps + (plan_lesser(1, loads) + cost->load * loads) / group;
+    if (loads == 0 || group > 1) each += 1;
     g->c.slots += trips * registers * g->c.lanes * each;
-    if (loads == 0 || group > 1) g->c.values += trips * registers * g->c.lanes;
     if (loads == 0) return;
     double waits = cost->load_wait + (trips - 1) * cost->step_wait + trips * cost->next_wait * loads * registers;
     g->c.wait += g->o->target->load_latency * waits;
@@ -388,10 +387,10 @@ static double written_out(const guess *g, const block *b) {
 static double factor_slots(guess *g, const block *b) {
     const plan_costs *cost = g->o->cost;
     double left = (double)b->rows * (double)b->depth, right = (double)b->columns * (double)b->depth;
-    if (g->s->alone) return right * cost->view_read;
+    if (g->s->alone) return right;
     if (g->s->direct) {
         double sums = (double)b->rows * (double)b->columns;
-        return (left + right) * cost->view_read + (sums > PLAN_VECTOR_SUMS ? 3 * sums : 0) * (double)b->depth;
+        return left + right + (sums > PLAN_VECTOR_SUMS ? 3 * sums : 0) * (double)b->depth;
     }
     bool grouped = b->right_runs || (g->s->vec >= GROUP && b->right_columns % GROUP == 0);
     double turns = grouped ? right / GROUP : right, subgroups = g->c.lanes / (double)g->o->target->subgroup_size;
@@ -399,10 +398,6 @@ static double factor_slots(guess *g, const block *b) {
     left *= b->left_runs || b->row_runs ? cost->group_read / GROUP : cost->word_read;
     right *= grouped ? cost->group_read / GROUP : cost->word_read;
     return left + right;
-}
-
-static double beside(const guess *g, const block *b) {
-    return b->again ? 1 + g->o->cost->beside : 1;
 }
 
 static void count_matrices(guess *g, const block *b) {
@@ -416,7 +411,6 @@ static void count_matrices(guess *g, const block *b) {
     p.subgroups = (double)(g->s->matrix_rows * g->s->matrix_cols * g->s->lane_depth);
     p.taken = g->s->streams;
     plan_round round = plan_matrix_round(g->o->target, g->o->cost, &p);
-    round.slots *= beside(g, b);
     double steps = (double)blocks(b->k, (int64_t)m->k * g->s->lane_depth);
     g->c.slots += b->trips * steps * round.slots;
     g->c.near += b->trips * steps * round.near;
@@ -430,15 +424,14 @@ static void count_product(guess *g, const block *b) {
     const smg_target *t = g->o->target;
     bool views = g->s->direct || g->s->alone;
     g->c.staged = g->c.staged || !views;
-    g->c.streams = g->c.streams || g->s->streams;
     if (g->s->matrix != NULL) {
         count_matrices(g, b);
         return;
     }
     double written = written_out(g, b), depth = (double)b->depth, rounds = ceil(depth / written);
-    double product = b->pairs ? cost->product / t->pair_rate + 2.0 / plan_lesser(MOST_IN_PAIRS, depth) : cost->product;
+    double product = b->pairs ? 1 / t->pair_rate + 2.0 / plan_lesser(MOST_IN_PAIRS, depth) : 1;
     double slots = factor_slots(g, b) + (double)b->rows * (double)b->columns * depth * product;
-    slots = (slots + rounds * cost->round) * g->c.lanes * beside(g, b);
+    slots = (slots + rounds * cost->round) * g->c.lanes;
     double alone = plan_share_alone(t, g->c.lanes);
     double each = views ? cost->view_wait : cost->near_wait * alone;
     double wait = t->load_latency * (rounds * each + depth / GROUP * cost->read_wait * alone);
@@ -571,7 +564,6 @@ static void guess_product(guess *g, const outline_fold *f) {
     bool computed = b.left_held || b.right_held;
     bool shares = b.loop >= 0 && !computed && b.loop == g->loop.axis && b.trips == g->loop.trips;
     if (!shares) end_loop(g);
-    b.again = shares && g->s->rings < 2 && is_staged(g, b.left);
     g->loop.axis = computed ? -1 : b.loop;
     g->loop.trips = b.trips;
     if (g->s->direct) {
