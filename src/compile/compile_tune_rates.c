@@ -66,9 +66,12 @@ static smg_status tell(const smg_fit *fit, const smg_target *nominal, const smg_
                                .rates = rates};
     for (int r = 0; r < SMG_RATES; r++) {
         const smg_rate rate = (smg_rate)r;
-        if (smg_target_rate(nominal, rate) <= 0) continue;
+        double was = smg_target_rate(nominal, rate);
+        if (was <= 0) continue;
+        if (r >= SMG_RATES_MEASURED && smg_target_rate(before, rate) == was && smg_target_rate(after, rate) == was)
+            continue;
         rates[told->rate_count++] = (smg_fitted_rate){.name = smg_rate_word(rate),
-                                                      .nominal = smg_target_rate(nominal, rate),
+                                                      .nominal = was,
                                                       .before = smg_target_rate(before, rate),
                                                       .after = smg_target_rate(after, rate)};
     }

@@ -10,7 +10,7 @@
 typedef struct walk {
     const smg_kernel *k;
     const smg_target *t;
-    const plan_costs *cost;
+    const smg_costs *cost;
     const int64_t *symbols;
     double kept; /* of its axis by a range that memory decides */
     plan_counts *out;
@@ -441,7 +441,7 @@ static void count_fetch(walk *w, const smg_instr *in) {
 
 static void arrive(walk *w) {
     w->out->ahead += w->trips * w->on_its_way;
-    if (w->on_its_way > 0) w->out->hiding += w->trips * plan_lesser(w->hiding, plan_longest_wait(w->t, w->cost));
+    if (w->on_its_way > 0) w->out->hiding += w->trips * plan_lesser(w->hiding, plan_longest_wait(w->t));
     w->on_its_way = w->hiding = 0;
 }
 
@@ -523,7 +523,7 @@ static double view_slots(walk *w, const smg_instr *in, double rows, double colum
 /* Matrices of a factor that all subgroups read before a product needs them. */
 static void count_take(walk *w, const smg_instr *in) {
     double elements = (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]) * w->out->lanes;
-    plan_round round = plan_matrix_reads(w->cost, elements);
+    plan_round round = plan_matrix_reads(w->t, elements);
     w->out->slots += w->trips * round.slots;
     w->out->near += w->trips * round.near;
 }
@@ -538,7 +538,7 @@ static void count_matrices(walk *w, const smg_instr *in) {
     plan_matrices p = {m->rows, m->cols, m->depth, 0, down, all / down, w->out->lanes / w->k->subgroup, false};
     p.rate = plan_matrix_rate(w->t, m->rows, m->cols, m->depth, m->type);
     p.taken = is_held(w, in->a) && is_held(w, in->b);
-    plan_round round = plan_matrix_round(w->t, w->cost, &p);
+    plan_round round = plan_matrix_round(w->t, &p);
     double written = plan_larger(1, (double)in->unroll / m->depth), wait = w->t->load_latency * w->cost->near_wait;
     double slots = steps * round.slots + steps / written * w->cost->round * w->out->lanes;
     wait *= p.taken ? 0 : steps / written;
@@ -689,12 +689,12 @@ static void step(walk *w, const smg_instr *in) {
     }
 }
 
-void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *costs, const int64_t *symbols, double kept,
+void plan_count(const smg_kernel *k, const smg_target *t, const int64_t *symbols, double kept,
                 plan_counts *out_counts) {
     int64_t groups = 1;
     if (!smg_kernel_grid(k, symbols, &groups)) groups = 1;
     *out_counts = (plan_counts){.lanes = k->lanes, .workgroups = (double)groups};
-    walk w = {.k = k, .t = t, .cost = costs, .symbols = symbols, .kept = kept, .out = out_counts, .trips = 1};
+    walk w = {.k = k, .t = t, .cost = &t->costs, .symbols = symbols, .kept = kept, .out = out_counts, .trips = 1};
     w.one = smg_size_const(k->sizes, 1);
     for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
 }

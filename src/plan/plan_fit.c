@@ -1,11 +1,13 @@
-/* plan_fit.c: rates of a target, from times of kernels on it.
+/* plan_fit.c: rates and costs of a target, from times of kernels on it.
  *
  * Prices are no linear function of rates (a core waits or computes, memory is beside that), so the price itself is what
  * is fitted: one rate after the other goes up or down by a step while prices come nearer, then steps get smaller. A
  * time that is far from its price counts by its distance, not by its square: a kernel that spills says nothing of
  * rates. Each rate is drawn to what it was, so that one that no kernel depends on stays, and is bounded by the one that
  * was measured alone. What was found has to hold for kernels that it was not fitted to: rates are fitted
- * again and again with some of the kernels left out, which judge them. */
+ * again and again with some of the kernels left out, which judge them. Costs (target/costs.def) move behind the rates,
+ * and only where the kernels that are left out come nearer by that once more.
+ */
 #include <math.h>
 
 #include "plan/plan_internal.h"
@@ -19,6 +21,7 @@
 #define MOST_SWEEPS 16 /* of one size of steps */
 #define FAR 0.25       /* of the logarithm of price to time: from there on distance counts, not its square */
 #define PULL 0.0005    /* of the squared octaves that a rate is from what it was */
+#define COST_KERNELS 8 /* the fewest that costs are fitted to */
 #define SAME 0.05      /* two times are as good as equal */
 #define BETTER 0.98    /* of the error there was is what is worth another revision */
 
@@ -33,6 +36,7 @@ typedef struct fit {
     double *price;   /* per timed, at the rates that are tried */
     int folds, fold; /* kernels whose number leaves this one are left out; -1: none are */
     bool judged;     /* by those that are left out, and them alone */
+    int rates;       /* as many of the list move, the first ones */
     double octaves[SMG_RATES];
 } fit;
 
@@ -111,6 +115,7 @@ static bool is_allowed(const fit *f) {
     for (int r = 0; r < SMG_RATES; r++) {
         double nominal = smg_target_rate(f->nominal, (smg_rate)r), rate = smg_target_rate(f->target, (smg_rate)r);
         if (nominal > 0 && fabs(log2(rate / nominal)) > FURTHEST + 1e-9) return false;
+        if (rate < smg_rate_least((smg_rate)r)) return false;
     }
     return f->target->cache_bandwidth >= f->target->bandwidth &&
            smg_target_hides_loads(f->target) == smg_target_hides_loads(f->nominal);
@@ -139,20 +144,27 @@ static bool try_step(fit *f, int rate, double step, double *io_least) {
 
 static bool sweep(fit *f, double step, double *io_least) {
     bool moved = false;
-    for (int r = 0; r < SMG_RATES; r++) {
+    for (int r = 0; r < f->rates; r++) {
         if (smg_target_rate(f->before, (smg_rate)r) <= 0) continue;
         moved = try_step(f, r, step, io_least) || try_step(f, r, -step, io_least) || moved;
     }
     return moved;
 }
 
-static void search(fit *f, int fold) {
-    f->fold = fold;
-    f->judged = false;
-    for (int r = 0; r < SMG_RATES; r++) f->octaves[r] = 0;
+static void search_steps(fit *f, int rates) {
+    f->rates = rates;
     double least = cost(f);
     for (int finer = 0; finer < STEPS; finer++)
         for (int i = 0; i < MOST_SWEEPS && sweep(f, ldexp(FIRST_STEP, -finer), &least); i++) continue;
+}
+
+/* Costs only say what measured rates leave open: these go first. */
+static void search(fit *f, int fold, bool with_costs) {
+    f->fold = fold;
+    f->judged = false;
+    for (int r = 0; r < SMG_RATES; r++) f->octaves[r] = 0;
+    search_steps(f, SMG_RATES_MEASURED);
+    if (with_costs) search_steps(f, SMG_RATES);
     set_rates(f);
 }
 
@@ -173,11 +185,11 @@ static smg_status number_kernels(fit *f, smg_arena *arena) {
 }
 
 /* Error of kernels by the rates of the others. */
-static double left_out(fit *f) {
+static double left_out(fit *f, bool with_costs) {
     double sum = 0;
     f->folds = f->kernels < MOST_FOLDS ? f->kernels : MOST_FOLDS;
     for (int fold = 0; fold < f->folds; fold++) {
-        search(f, fold);
+        search(f, fold, with_costs);
         f->judged = true;
         price_all(f);
         int members = (f->kernels - fold + f->folds - 1) / f->folds;
@@ -214,9 +226,31 @@ static const char *refusal(const smg_fit *told, smg_arena *arena, bool *out_refu
     return NULL;
 }
 
+static void attempt(fit *f, bool with_costs, smg_fit *told, smg_target *out_target) {
+    told->left_out = left_out(f, with_costs);
+    search(f, -1, with_costs);
+    told->after = nearness(f);
+    *out_target = *f->target;
+}
+
+/* Costs too, where kernels that they are not fitted to come nearer by that. */
+static smg_status fit_costs(fit *f, smg_arena *arena, smg_fit *io_told, smg_target *io_fitted, bool *io_refused) {
+    smg_fit told = *io_told;
+    smg_target fitted;
+    bool refused;
+    attempt(f, true, &told, &fitted);
+    told.refused = refusal(&told, arena, &refused);
+    if (refused && told.refused == NULL) return SMG_MEMORY;
+    if (refused || (!*io_refused && told.left_out > BETTER * io_told->left_out)) return SMG_OK;
+    *io_told = told;
+    *io_fitted = fitted;
+    *io_refused = false;
+    return SMG_OK;
+}
+
 smg_status smg_plan_fit_rates(const smg_timed *timed, int count, const smg_target *nominal, smg_arena *arena,
                               smg_target *io_target, smg_fit *out_fit) {
-    smg_target before = *io_target, tried = before;
+    smg_target before = *io_target, tried = before, fitted = before;
     bool refused;
     fit f = {.timed = timed, .count = count, .nominal = nominal, .before = &before, .target = &tried, .fold = -1};
     *out_fit = (smg_fit){.schedules = count};
@@ -227,14 +261,13 @@ smg_status smg_plan_fit_rates(const smg_timed *timed, int count, const smg_targe
     }
     out_fit->kernels = f.kernels;
     out_fit->before = out_fit->after = nearness(&f);
-    if (f.kernels >= FEWEST_KERNELS && count >= FEWEST_SCHEDULES) {
-        out_fit->left_out = left_out(&f);
-        search(&f, -1);
-        out_fit->after = nearness(&f);
-    }
+    bool enough = f.kernels >= FEWEST_KERNELS && count >= FEWEST_SCHEDULES;
+    if (enough) attempt(&f, false, out_fit, &fitted);
     out_fit->refused = refusal(out_fit, arena, &refused);
-    if (refused) return out_fit->refused != NULL ? SMG_OK : SMG_MEMORY;
-    *io_target = tried;
+    if (refused && out_fit->refused == NULL) return SMG_MEMORY;
+    if (enough && f.kernels >= COST_KERNELS) SMG_TRY(fit_costs(&f, arena, out_fit, &fitted, &refused));
+    if (refused) return SMG_OK;
+    *io_target = fitted;
     io_target->revision++;
     return SMG_OK;
 }

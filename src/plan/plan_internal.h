@@ -216,35 +216,6 @@ smg_status plan_record_tried(planner *p, uint64_t choice, const smg_schedule *s,
 smg_status plan_record_crowded(planner *p, const char *why);
 void plan_record_left(planner *p, int generated, const double *guess, int count);
 
-/* What things take that no rate of the target tells. Slots are multiply-adds of the measured rate for each lane, waits
- * shares of a load's latency. A multiply-add, an element of a map and a word that a product reads where it lies are a
- * slot each. */
-typedef struct plan_costs {
-    double group_read, word_read; /* slots: one read of shared memory: of a 16-byte group, of a word alone */
-    double matrix;                /* times what the matrix units alone would take */
-    double column_turns;          /* turns of near memory that a subgroup's read of the right operand takes */
-    double load;                  /* one load of an elementwise value */
-    double walk, walk_map;        /* one step of a walk by all invocations, and its arithmetic */
-    double hop;                   /* one exchange between lanes */
-    double round;                 /* one round of a loop */
-    double spill;                 /* a register that does not fit, each time */
-    double near;                  /* share of what bytes from the memory near a core take: shared, and its own cache */
-    double load_wait, step_wait;  /* waits: a load, one in a loop */
-    double next_wait;             /* for each load of a lane until the next one is on its way */
-    double near_wait;             /* for another lane; for near memory, where no other subgroup fills the time */
-    double flight;                /* of a read from memory behind all caches, in latencies of a load */
-    double view_wait;             /* for what a round of a product reads where it lies */
-    double read_wait;             /* for each group of k that one subgroup alone reads */
-    double transfer;              /* share of the time that a workgroup's bytes take where all cores ask for theirs */
-    double stream;                /* a byte of factors on its way to lanes that multiply it, of one that is near */
-    double idle;         /* share of its time that a core with no more lanes than it runs at a time has none ready */
-    double overlap;      /* norm in which arithmetic, near memory and memory add up: 1 not at all, large wholly */
-    double near_overlap; /* the same of arithmetic and near memory alone */
-    double registers;    /* that the driver's compiler adds */
-    double product_registers; /* the same where products' factors pass through registers to be staged or made wider */
-    double group;             /* elements that one load of a walk takes where they lie side by side */
-} plan_costs;
-
 /* What plan_count.c counts: of one workgroup, with all its loops. */
 typedef struct plan_counts {
     double lanes, workgroups;
@@ -307,19 +278,17 @@ void plan_add_bytes(plan_counts *counts, const smg_target *t, plan_bytes bytes);
 /* More of memory's time, as a share, where cores take parts of one line each. */
 double plan_split_lines(const smg_target *t, plan_runs run);
 /* kept: the share of its axis that a range has which memory decides. */
-void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *costs, const int64_t *symbols, double kept,
-                plan_counts *out_counts);
+void plan_count(const smg_kernel *k, const smg_target *t, const int64_t *symbols, double kept, plan_counts *out_counts);
 /* The share of an axis's steps that the program's loops over it have, in the mean of its workgroups. */
 double plan_share(const smg_kernel *k, const int64_t *symbols, int axis);
-const plan_costs *plan_costs_of(const smg_target *t);
 /* Seconds of a kernel that counts so much and needs so many registers and shared bytes. */
-double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *counts, const smg_price *needs);
+double plan_seconds(const smg_target *t, const plan_counts *counts, const smg_price *needs);
 /* Lanes that a core runs at a time. */
 double plan_width(const smg_target *t);
 /* The share of a subgroup's waits inside a workgroup of so many lanes that no other subgroup fills. */
 double plan_share_alone(const smg_target *t, double lanes);
 /* Seconds after which a slice that was fetched ahead is there, wherever it comes from. */
-double plan_longest_wait(const smg_target *t, const plan_costs *cost);
+double plan_longest_wait(const smg_target *t);
 /* Seconds that so many slots of one workgroup take when it has its core for itself. */
 double plan_alone(const smg_target *t, const plan_counts *counts, double slots);
 
@@ -335,8 +304,8 @@ typedef struct plan_round {
     double slots, near; /* of a workgroup */
 } plan_round;
 /* So many elements of factors are read from shared memory as matrices. */
-plan_round plan_matrix_reads(const plan_costs *cost, double elements);
-plan_round plan_matrix_round(const smg_target *t, const plan_costs *cost, const plan_matrices *m);
+plan_round plan_matrix_reads(const smg_target *t, double elements);
+plan_round plan_matrix_round(const smg_target *t, const plan_matrices *m);
 double plan_matrix_rate(const smg_target *t, int rows, int cols, int depth, smg_type type);
 
 /* Has the target that many shared bytes and registers? */

@@ -14,14 +14,15 @@ double plan_matrix_rate(const smg_target *t, int rows, int cols, int depth, smg_
     return t->fma_rate;
 }
 
-plan_round plan_matrix_reads(const plan_costs *cost, double elements) {
+plan_round plan_matrix_reads(const smg_target *t, double elements) {
     double bytes = elements * HALF;
-    return (plan_round){.slots = bytes / (PLAN_WORD * PLAN_WORD) * cost->group_read, .near = bytes};
+    return (plan_round){.slots = bytes / (PLAN_WORD * PLAN_WORD) * t->costs.group_read, .near = bytes};
 }
 
-plan_round plan_matrix_round(const smg_target *t, const plan_costs *cost, const plan_matrices *m) {
+plan_round plan_matrix_round(const smg_target *t, const plan_matrices *m) {
     double all = m->down * m->across * m->subgroups, size = (double)m->rows * m->cols * m->depth;
     double left = m->down * (double)m->rows * m->depth, right = m->across * (double)m->depth * m->cols;
-    plan_round reads = plan_matrix_reads(cost, m->taken ? 0 : (left + right) * m->subgroups);
-    return (plan_round){.slots = all * size * cost->matrix * t->fma_rate / m->rate + reads.slots, .near = reads.near};
+    plan_round reads = plan_matrix_reads(t, m->taken ? 0 : (left + right) * m->subgroups);
+    return (plan_round){.slots = all * size * t->costs.matrix * t->fma_rate / m->rate + reads.slots,
+                        .near = reads.near};
 }

@@ -266,7 +266,6 @@ smg_status plan_outline_make(const planner *p, const smg_space *space, const int
     if (o == NULL) return SMG_MEMORY;
     o->space = space;
     o->target = p->target;
-    o->cost = plan_costs_of(p->target);
     o->switches = smg_target_switches_lanes(p->target);
     o->hides = smg_target_hides_loads(p->target);
     o->pairs = smg_sched_pairs(space, p->target);

@@ -51,7 +51,6 @@ typedef struct outline_passes {
 struct plan_outline {
     const smg_space *space;
     const smg_target *target;
-    const plan_costs *cost;
     bool switches, hides, pairs;
     int axes;
     int64_t extent[SMG_SPACE_AXES];

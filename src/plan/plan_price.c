@@ -5,51 +5,6 @@
 
 #include "plan/plan_internal.h"
 
-/* A core that switches between many lanes. What is 1 is what the rate beside it says, as it was measured. The others
- * were fitted to some 9000 kernels on two discrete GPUs of one vendor; what made no difference to the order of
- * schedules went, and so did the digits of the rest (bench/NOTES.md). */
-static const plan_costs switching = {.group_read = 1,
-                                     .word_read = 1,
-                                     .matrix = 1.5,
-                                     .column_turns = 2.7,
-                                     .load = 1,
-                                     .walk = 24,
-                                     .walk_map = 8,
-                                     .hop = 1,
-                                     .round = 8,
-                                     .spill = 8,
-                                     .near = 0.8,
-                                     .load_wait = 1,
-                                     .step_wait = 0.5,
-                                     .next_wait = 0.01,
-                                     .near_wait = 0.05,
-                                     .read_wait = 0.01,
-                                     .view_wait = 0.5,
-                                     .transfer = 0.5,
-                                     .stream = 3,
-                                     .idle = 0.1,
-                                     .overlap = 2,
-                                     .near_overlap = 3,
-                                     .registers = 16,
-                                     .product_registers = 45,
-                                     .flight = 1.5,
-                                     .group = 4};
-/* A core whose lanes are the elements of one vector register makes a read that they spread over memory once for each;
- * by reasoning and by products that were timed on the CPU driver (bench/NOTES.md). */
-static const plan_costs spreading = {.group_read = 80,
-                                     .word_read = 20,
-                                     .matrix = 16,
-                                     .walk = 3,
-                                     .walk_map = 1,
-                                     .hop = 4,
-                                     .round = 64,
-                                     .step_wait = 1,
-                                     .near_wait = 0.04,
-                                     .view_wait = 0.04,
-                                     .stream = 1,
-                                     .overlap = 8,
-                                     .group = 1};
-
 bool plan_has_room(const smg_target *t, const smg_price *needs, const char **out_refused) {
     *out_refused = NULL;
     if (needs->shared_bytes > t->shared_bytes) *out_refused = "needs more shared memory than a workgroup has";
@@ -98,14 +53,14 @@ static double most_registers(const smg_target *t, double lanes) {
 #define MOST_RESIDENT 32.0 /* workgroups of a core, however small */
 
 /* With those of the driver's compiler. */
-static double registers_of(const plan_costs *cost, const plan_counts *c, const smg_price *price) {
-    return (double)price->registers + (c->staged || c->widened ? cost->product_registers : cost->registers);
+static double registers_of(const smg_target *t, const plan_counts *c, const smg_price *price) {
+    return (double)price->registers + (c->staged || c->widened ? t->costs.product_registers : t->costs.registers);
 }
 
 /* Workgroups that share one core: bounded by lanes, shared memory and registers. */
-static double residents(const smg_target *t, const plan_costs *cost, const plan_counts *c, const smg_price *price) {
+static double residents(const smg_target *t, const plan_counts *c, const smg_price *price) {
     double subgroup = (double)t->subgroup_size, lanes = ceil(c->lanes / subgroup) * subgroup;
-    double registers = plan_lesser(registers_of(cost, c, price), most_registers(t, lanes));
+    double registers = plan_lesser(registers_of(t, c, price), most_registers(t, lanes));
     double count =
         plan_lesser(floor((double)t->core_lanes / lanes), floor((double)t->registers_core / (lanes * registers)));
     if (price->shared_bytes > 0)
@@ -115,9 +70,9 @@ static double residents(const smg_target *t, const plan_costs *cost, const plan_
 
 /* What does not fit into registers is stored and loaded for every k of a product, or once. The compiler takes fewer
  * before it spills. */
-static double spilled(const smg_target *t, const smg_price *price, const plan_costs *cost, const plan_counts *c) {
-    double over = (double)price->registers + cost->registers - most_registers(t, c->lanes);
-    return over > 0 ? cost->spill * over * (1.0 + c->rounds) * c->lanes : 0;
+static double spilled(const smg_target *t, const smg_price *price, const plan_counts *c) {
+    double over = (double)price->registers + t->costs.registers - most_registers(t, c->lanes);
+    return over > 0 ? t->costs.spill * over * (1.0 + c->rounds) * c->lanes : 0;
 }
 
 /* 1 adds up, a large exponent takes the larger. */
@@ -167,86 +122,79 @@ static double in_waves(const smg_target *t, const plan_counts *c, const core_sha
     return floor(waves) * all + (left > 0 ? together_seconds(left, s->work, s->wait) : 0);
 }
 
-double plan_longest_wait(const smg_target *t, const plan_costs *cost) {
-    return plan_larger(cost->step_wait, cost->flight) * t->load_latency;
+double plan_longest_wait(const smg_target *t) {
+    return plan_larger(t->costs.step_wait, t->costs.flight) * t->load_latency;
 }
 
 /* Seconds in which a workgroup has nothing but slices that are not there yet. They take longer as far as they come from
  * tensors that no cache holds. The workgroup's products take as many times longer as others have its core, on average
  * over the cores. */
-static double waited_for(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
+static double waited_for(const smg_target *t, const plan_counts *c, double residents) {
     if (!smg_target_switches_lanes(t)) return plan_larger(0, c->ahead - c->hiding);
     double afar = c->traffic > 0 ? plan_lesser(1, c->afar / c->traffic) : 0;
-    double longer = 1 + (cost->flight / cost->step_wait - 1) * afar;
+    double longer = 1 + (t->costs.flight / t->costs.step_wait - 1) * afar;
     double together = plan_larger(1, plan_lesser(residents, c->workgroups / (double)t->cores));
     return plan_larger(0, c->ahead * longer - c->hiding * together);
 }
 
 /* Bytes near lanes that take as long as what each workgroup reads straight from memory where it is multiplied. The more
  * lanes a core switches between, the more of that is on its way. */
-static double streamed_bytes(const smg_target *t, const plan_costs *cost, const plan_counts *c, double together) {
+static double streamed_bytes(const smg_target *t, const plan_counts *c, double together) {
     double longer = smg_target_switches_lanes(t) ? sqrt(2 * plan_width(t) / (c->lanes * together)) : 1;
-    return cost->stream * c->streamed / c->workgroups * longer;
+    return t->costs.stream * c->streamed / c->workgroups * longer;
 }
 
 /* Seconds of the cores alone. */
-static double cores_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
+static double cores_seconds(const smg_target *t, const plan_counts *c, double residents) {
     double cores = (double)t->cores, of_core = ceil(c->workgroups / cores), together = plan_lesser(of_core, residents);
-    double near = (c->near + streamed_bytes(t, cost, c, together)) * cost->near / (t->near_bytes * core_rate(t));
+    double near = (c->near + streamed_bytes(t, c, together)) * t->costs.near / (t->near_bytes * core_rate(t));
     double slots = c->slots / (core_rate(t) * busy(t, c->lanes * together));
-    double work = norm(slots, near, cost->near_overlap);
-    work *= 1.0 + cost->idle * plan_width(t) / (c->lanes * together);
+    double work = norm(slots, near, t->costs.near_overlap);
+    work *= 1.0 + t->costs.idle * plan_width(t) / (c->lanes * together);
     double moved = c->traffic - c->hidden - c->streamed;
-    double transfer = cost->transfer * moved / c->workgroups / (t->cache_bandwidth / cores);
+    double transfer = t->costs.transfer * moved / c->workgroups / (t->cache_bandwidth / cores);
     double barriers = c->barriers * t->barrier_cost + c->subgroup_barriers * t->subgroup_barrier_cost;
-    double wait = c->wait + waited_for(t, cost, c, residents) + barriers + transfer;
+    double wait = c->wait + waited_for(t, c, residents) + barriers + transfer;
     return in_waves(t, c, &(core_share){of_core, together, work, wait});
 }
 
 /* Memory has as much on its way as lanes have room for (Little's law): so long it takes where that is too little. The
  * first read is among what a workgroup waits for. Beside products of staged factors others hide. */
-static double flight_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
+static double flight_seconds(const smg_target *t, const plan_counts *c, double residents) {
     if (c->staged) return 0;
-    return waves_of(t, c, residents) * plan_larger(0, c->turns - 1) * cost->flight * t->load_latency;
+    return waves_of(t, c, residents) * plan_larger(0, c->turns - 1) * t->costs.flight * t->load_latency;
 }
 
 #define FLIGHT_OVERLAP 3.0 /* norm in which memory adds up with the way to it */
 
-const plan_costs *plan_costs_of(const smg_target *t) {
-    return smg_target_switches_lanes(t) ? &switching : &spreading;
-}
-
 /* full: share of the cores' seconds that is left. */
-static double seconds_of(const smg_target *t, const plan_costs *cost, const plan_counts *counts, const smg_price *needs,
-                         double full) {
+static double seconds_of(const smg_target *t, const plan_counts *counts, const smg_price *needs, double full) {
     plan_counts c = *counts;
-    c.slots += spilled(t, needs, cost, &c);
-    double together = residents(t, cost, &c, needs), cores = full * cores_seconds(t, cost, &c, together);
+    c.slots += spilled(t, needs, &c);
+    double together = residents(t, &c, needs), cores = full * cores_seconds(t, &c, together);
     /* Half of the cores saturate memory. */
     double share = plan_lesser(1.0, 2.0 * c.workgroups / (double)t->cores);
     double memory = plan_larger(c.memory / t->bandwidth, c.traffic / t->cache_bandwidth) / share;
-    memory = norm(memory, flight_seconds(t, cost, &c, together), FLIGHT_OVERLAP);
-    return norm(cores, memory, cost->overlap) + t->dispatch_cost;
+    memory = norm(memory, flight_seconds(t, &c, together), FLIGHT_OVERLAP);
+    return norm(cores, memory, t->costs.overlap) + t->dispatch_cost;
 }
 
-double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *counts, const smg_price *needs) {
-    return seconds_of(t, cost, counts, needs, 1);
+double plan_seconds(const smg_target *t, const plan_counts *counts, const smg_price *needs) {
+    return seconds_of(t, counts, needs, 1);
 }
 
 /* Cores that switch between lanes take workgroups of the next kernel, too. */
-static double idle_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *counts,
-                           const smg_price *needs) {
+static double idle_seconds(const smg_target *t, const plan_counts *counts, const smg_price *needs) {
     double of_core = counts->workgroups / (double)t->cores, full = of_core / plan_larger(1, ceil(of_core));
-    return smg_target_switches_lanes(t) ? needs->seconds - seconds_of(t, cost, counts, needs, full) : 0;
+    return smg_target_switches_lanes(t) ? needs->seconds - seconds_of(t, counts, needs, full) : 0;
 }
 
 void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *price) {
-    const plan_costs *cost = plan_costs_of(t);
     plan_counts c;
     /* Whoever pads little must not pay for who does: what memory may leave out is there. */
-    plan_count(k, t, cost, symbols, 1, &c);
-    price->seconds = plan_seconds(t, cost, &c, price);
-    price->idle = idle_seconds(t, cost, &c, price);
+    plan_count(k, t, symbols, 1, &c);
+    price->seconds = plan_seconds(t, &c, price);
+    price->idle = idle_seconds(t, &c, price);
     price->bytes = c.moved;
     price->stored = c.stored;
     price->flops = c.flops;
@@ -255,8 +203,7 @@ void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
 
 double plan_expect(const smg_kernel *k, const smg_target *t, const int64_t *symbols, double kept,
                    const smg_price *needs) {
-    const plan_costs *cost = plan_costs_of(t);
     plan_counts c;
-    plan_count(k, t, cost, symbols, kept, &c);
-    return plan_seconds(t, cost, &c, needs);
+    plan_count(k, t, symbols, kept, &c);
+    return plan_seconds(t, &c, needs);
 }

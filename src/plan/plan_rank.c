@@ -230,7 +230,7 @@ static void count_loads(guess *g, const outline_value *v, double trips, bool wal
 }
 
 static void count_elements(guess *g, const outline_value *v, smg_axis_set axes, double trips) {
-    const plan_costs *cost = g->o->cost;
+    const smg_costs *cost = &g->o->target->costs;
     double registers = (double)registers_of(g, axes), maps = g->pass == 0 ? v->new_cost : v->cost;
     double loads = 0, moving = 0;
     for (int i = v->first; i < v->first + v->loads; i++) {
@@ -254,8 +254,8 @@ static void count_elements(guess *g, const outline_value *v, smg_axis_set axes, 
 
 static void count_exchange(guess *g, double trips, int64_t lanes, double registers) {
     double hops = smg_log2(lanes);
-    g->c.slots += trips * hops * g->o->cost->hop * registers * g->c.lanes;
-    g->c.wait += trips * hops * g->o->target->load_latency * g->o->cost->near_wait;
+    g->c.slots += trips * hops * g->o->target->costs.hop * registers * g->c.lanes;
+    g->c.wait += trips * hops * g->o->target->load_latency * g->o->target->costs.near_wait;
 }
 
 static void count_reduce(guess *g, const outline_fold *f) {
@@ -286,12 +286,12 @@ static bool same_value(const guess *g, const outline_value *a, const outline_val
 
 /* Of slices that are fetched ahead only what products do not hide is waited for, and the first. */
 static void end_loop(guess *g) {
-    double one = g->o->target->load_latency * g->o->cost->step_wait;
+    double one = g->o->target->load_latency * g->o->target->costs.step_wait;
     if (g->loop.ahead > 0) {
         bool first = g->loop.axis >= 0 || !g->ahead;
         g->c.wait += first ? one : 0;
         g->c.ahead += g->loop.trips * one;
-        double longest = plan_longest_wait(g->o->target, g->o->cost);
+        double longest = plan_longest_wait(g->o->target);
         g->c.hiding += g->loop.trips * plan_lesser(g->loop.hiding, longest);
         g->ahead = true;
     }
@@ -310,7 +310,7 @@ static bool has_branch(const guess *g, const outline_value *v, double elements) 
 }
 
 static void count_stage(guess *g, const block *b, const outline_value *v, double elements, double times) {
-    const plan_costs *cost = g->o->cost;
+    const smg_costs *cost = &g->o->target->costs;
     int unit = unit_of(g, v);
     double group = unit >= 0 && g->s->tile[unit] % GROUP == 0 ? cost->group : 1, put = PLAN_PUT / group;
     if (b->pairs && unit >= 0 && g->s->tile[unit] % SMG_WIDEST == 0) group *= 2;
@@ -355,7 +355,7 @@ static void stage(guess *g, const outline_value *v, int64_t across, const block 
     bool ahead = g->s->ahead > 0 && b->over >= 0 && (v->axes & SMG_AXIS_BIT(b->over)) && v->folds == 0;
     if (ahead) loop->ahead += blocks(b->pairs ? elements / 2 : elements, g->lanes);
     if (ahead) repeat_tile(g);
-    if (!ahead && v->loads > 0) g->c.wait += times * g->o->target->load_latency * g->o->cost->step_wait;
+    if (!ahead && v->loads > 0) g->c.wait += times * g->o->target->load_latency * g->o->target->costs.step_wait;
     if (g->counts) count_stage(g, b, v, (double)elements, times);
 }
 
@@ -385,7 +385,7 @@ static double written_out(const guess *g, const block *b) {
 
 /* Slots of one lane in one round for reading what it multiplies. */
 static double factor_slots(guess *g, const block *b) {
-    const plan_costs *cost = g->o->cost;
+    const smg_costs *cost = &g->o->target->costs;
     double left = (double)b->rows * (double)b->depth, right = (double)b->columns * (double)b->depth;
     if (g->s->alone) return right;
     if (g->s->direct) {
@@ -410,17 +410,18 @@ static void count_matrices(guess *g, const block *b) {
     p.across = (double)b->columns / (double)smg_layout_registers_along(sums, SMG_FRAGMENT_COLUMN);
     p.subgroups = (double)(g->s->matrix_rows * g->s->matrix_cols * g->s->lane_depth);
     p.taken = g->s->streams;
-    plan_round round = plan_matrix_round(g->o->target, g->o->cost, &p);
+    plan_round round = plan_matrix_round(g->o->target, &p);
     double steps = (double)blocks(b->k, (int64_t)m->k * g->s->lane_depth);
     g->c.slots += b->trips * steps * round.slots;
     g->c.near += b->trips * steps * round.near;
     g->c.rounds += b->trips * steps;
-    if (g->s->rings < 2 && !g->s->streams) g->c.wait += b->trips * g->o->target->load_latency * g->o->cost->near_wait;
+    if (g->s->rings < 2 && !g->s->streams)
+        g->c.wait += b->trips * g->o->target->load_latency * g->o->target->costs.near_wait;
     g->loop.hiding += plan_alone(g->o->target, &g->c, steps * round.slots) * (g->s->rings > 1 ? g->s->rings : 1);
 }
 
 static void count_product(guess *g, const block *b) {
-    const plan_costs *cost = g->o->cost;
+    const smg_costs *cost = &g->o->target->costs;
     const smg_target *t = g->o->target;
     bool views = g->s->direct || g->s->alone;
     g->c.staged = g->c.staged || !views;
@@ -445,7 +446,7 @@ static void count_product(guess *g, const block *b) {
 }
 
 static void join(guess *g, const block *b) {
-    const plan_costs *cost = g->o->cost;
+    const smg_costs *cost = &g->o->target->costs;
     double sums = (double)b->rows * (double)b->columns, lanes = (double)g->lanes;
     int64_t parts = g->s->matrix != NULL ? g->s->lane_depth : 1;
     double most = (double)smg_exchange_turn(g->lanes, parts, (int64_t)sums), times = ceil(sums / most);
@@ -462,7 +463,7 @@ static void join(guess *g, const block *b) {
 
 /* Opaque sums come by shared memory, in each slice that has new ones. */
 static void take_sums(guess *g, const outline_fold *f, const block *b) {
-    const plan_costs *cost = g->o->cost;
+    const smg_costs *cost = &g->o->target->costs;
     double sums = (double)b->rows * (double)b->columns, lanes = (double)g->lanes;
     double bytes = sums * lanes * PLAN_WORD, turns = ceil(bytes / SMG_OPAQUE_BYTES);
     double times = slices_of(g, f->result | f->folded);
@@ -525,8 +526,8 @@ static void stream(guess *g, const block *b, const outline_value *v, int64_t ele
     double came = g->c.traffic - before;
     *(ahead ? &g->c.hidden : &g->c.streamed) += came;
     g->c.near = near + all * plan_larger(factor_bytes(g, b), PLAN_NEAR_RUN / (double)(1 << run)) +
-                (ahead ? g->o->cost->stream * came / g->c.workgroups : 0);
-    g->c.slots += all / SMG_WIDEST * g->o->cost->group_read;
+                (ahead ? g->o->target->costs.stream * came / g->c.workgroups : 0);
+    g->c.slots += all / SMG_WIDEST * g->o->target->costs.group_read;
 }
 
 /* Left factors are staged and taken, right ones read by runs a step before they are multiplied. */
@@ -538,7 +539,7 @@ static void guess_beside(guess *g, const block *b, bool shares) {
     if (!g->counts) return;
     stream(g, b, b->right, b->right_columns * g->s->matrix_rows, true);
     if (shares) return;
-    plan_round round = plan_matrix_reads(g->o->cost, (double)(b->left_rows * g->s->matrix_cols) * (double)b->k);
+    plan_round round = plan_matrix_reads(g->o->target, (double)(b->left_rows * g->s->matrix_cols) * (double)b->k);
     g->c.slots += b->trips * round.slots;
     g->c.near += b->trips * round.near;
 }
@@ -547,7 +548,7 @@ static void guess_streams(guess *g, const block *b) {
     double steps = b->trips <= SMG_STREAM_STEPS ? 1 : b->trips;
     if (g->s->space->repeat.slice_count == 0) stream(g, b, b->left, b->left_rows * g->s->matrix_cols, false);
     stream(g, b, b->right, b->right_columns * g->s->matrix_rows, false);
-    g->c.wait += steps * g->o->target->load_latency * g->o->cost->step_wait;
+    g->c.wait += steps * g->o->target->load_latency * g->o->target->costs.step_wait;
 }
 
 /* Where each lane has its rows alone: what it computes, or loads, once or in each round. */
@@ -707,5 +708,5 @@ double plan_guess(const plan_outline *o, const smg_schedule *s) {
     if ((s->reuse && !take_turns(&g)) || (s->ahead > 0 && !g.ahead)) return HUGE_VAL;
     smg_price needs = {.shared_bytes = (int64_t)shared_of(&g), .registers = g.registers};
     if (!has_room(&g, &needs, &refused)) return HUGE_VAL;
-    return plan_seconds(o->target, o->cost, &g.c, &needs);
+    return plan_seconds(o->target, &g.c, &needs);
 }

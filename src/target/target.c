@@ -15,11 +15,17 @@ const smg_fact_row smg_fact_rows[SMG_TARGET_FACT_COUNT] = {
      FIELD_IS_REAL(ctype),                                                                                             \
      offsetof(smg_target, field),                                                                                      \
      offsetof(smg_target, field##_from),                                                                               \
+     false,                                                                                                            \
      (double)(careful),                                                                                                \
-     unit,                                                                                                             \
-     what},
+     0,                                                                                                                \
+     0},
     SMG_TARGET_FACTS(SMG_TARGET_FIELD)
 #undef SMG_TARGET_FIELD
+#define SMG_COST_ROW(field, switching, spreading, least, what)                                                         \
+    {"cost." #field, true, offsetof(smg_target, costs.field), offsetof(smg_target, costs_from.field), true, switching, \
+     spreading,      least},
+#include "target/costs.def"
+#undef SMG_COST_ROW
 };
 
 int64_t smg_fact_int(const smg_target *target, const smg_fact_row *row) {
@@ -86,9 +92,12 @@ static bool is_flag(const char *key) {
 static smg_status verify_row(smg_context *ctx, const smg_target *target, const smg_fact_row *row) {
     if (row->is_real) {
         double value = smg_fact_real(target, row);
-        if (isfinite(value) && value > 0) return SMG_OK;
-        return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %g, must be positive and finite", target->name, row->key,
-                        value);
+        if (isfinite(value) && (row->is_cost ? value >= row->least : value > 0)) return SMG_OK;
+        if (!row->is_cost)
+            return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %g, must be positive and finite", target->name,
+                            row->key, value);
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %g, must be finite and at least %g", target->name,
+                        row->key, value, row->least);
     }
     int64_t value = smg_fact_int(target, row);
     if (is_flag(row->key)) {
@@ -204,6 +213,20 @@ bool smg_target_moves_halves(const smg_target *target) {
 #define NEAR_BARRIER 0.125 /* of a workgroup's barrier: one subgroup waits for nothing but its own stores */
 #define CPU_LOAD 1e-8      /* seconds: its caches and its own reading ahead answer most loads */
 
+static void assume_costs(smg_target *target) {
+    bool switches = smg_target_switches_lanes(target);
+    for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++) {
+        const smg_fact_row *row = &smg_fact_rows[i];
+        if (row->is_cost && smg_fact_from(target, row) == SMG_FACT_ASSUMED)
+            smg_fact_set(target, row, 0, switches ? row->careful : row->spreading, SMG_FACT_ASSUMED);
+    }
+}
+
+static void settle_cpu(smg_target *target) {
+    if (target->core_lanes_from == SMG_FACT_ASSUMED) target->core_lanes = target->subgroup_max;
+    if (target->load_latency_from == SMG_FACT_ASSUMED) target->load_latency = CPU_LOAD;
+}
+
 void smg_target_settle(smg_target *target) {
     /* Cores of GPUs hold at least two workgroups of the largest size that one may have. */
     bool gpu = target->type == SMG_DEVICE_DISCRETE || target->type == SMG_DEVICE_INTEGRATED;
@@ -219,7 +242,6 @@ void smg_target_settle(smg_target *target) {
         target->subgroup_max = target->subgroup_size;
     if (target->subgroup_barrier_cost_from == SMG_FACT_ASSUMED)
         target->subgroup_barrier_cost = NEAR_BARRIER * target->barrier_cost;
-    if (target->type != SMG_DEVICE_CPU) return;
-    if (target->core_lanes_from == SMG_FACT_ASSUMED) target->core_lanes = target->subgroup_max;
-    if (target->load_latency_from == SMG_FACT_ASSUMED) target->load_latency = CPU_LOAD;
+    if (target->type == SMG_DEVICE_CPU) settle_cpu(target);
+    assume_costs(target);
 }

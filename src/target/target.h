@@ -106,6 +106,19 @@ typedef struct smg_fragment {
     X(int64_t, code_budget, 8192, "", "operations of one kernel that the driver builds in about a second")             \
     X(double, max_dispatch_time, 0.5, "s", "budget of one dispatch (watchdogs end at about 2 s)")
 
+/* What prices of kernels count that no rate tells: costs.def. */
+typedef struct smg_costs {
+#define SMG_COST_ROW(field, switching, spreading, least, what) double field;
+#include "target/costs.def"
+#undef SMG_COST_ROW
+} smg_costs;
+
+typedef struct smg_cost_origins {
+#define SMG_COST_ROW(field, switching, spreading, least, what) smg_fact_origin field;
+#include "target/costs.def"
+#undef SMG_COST_ROW
+} smg_cost_origins;
+
 typedef struct smg_target {
     char name[128];   /* the device's own name, or the file's */
     char driver[128]; /* driver name and version */
@@ -117,6 +130,8 @@ typedef struct smg_target {
 #define SMG_TARGET_FIELD(ctype, field, careful, unit, what) smg_fact_origin field##_from;
     SMG_TARGET_FACTS(SMG_TARGET_FIELD)
 #undef SMG_TARGET_FIELD
+    smg_costs costs;
+    smg_cost_origins costs_from;
     int matrix_count;
     smg_matrix_shape matrix[SMG_MAX_MATRIX_SHAPES];
     int fragment_count;
@@ -133,15 +148,20 @@ typedef enum smg_rate {
     SMG_RATE_LATENCY,    /* load_latency */
     SMG_RATE_DISPATCH,   /* dispatch_cost */
     SMG_RATE_BARRIER,    /* barrier_cost, and a subgroup's by the same factor */
+#define SMG_COST_ROW(field, switching, spreading, least, what) SMG_RATE_COST_##field,
+#include "target/costs.def"
+#undef SMG_COST_ROW
     SMG_RATES
 } smg_rate;
+enum { SMG_RATES_MEASURED = SMG_RATE_BARRIER + 1 }; /* by calibration: the first ones; the others are costs */
 
 /* Every fact at its careful value, origin ASSUMED. */
 void smg_target_init(smg_target *target);
 /* Text form: one `key = value  # origin` line a fact, `name`, `type`, and lines like
  *     matrix = 16x16x16 f16 f16 f32 f32 6.25e14     (the rate may be missing)
  *     fragment = a 16x16 f16 registers column*2 column*2:8 row*2:8 lanes column*4:2 row*8  # table
- * (uses are a, b, accumulator; the layout as smg_layout_print writes it), and `revision` of fitted rates. Unknown
+ * (uses are a, b, accumulator; the layout as smg_layout_print writes it), and `revision` of fitted rates. A cost's key
+ * is `cost.` and its name in costs.def; what is not given is what its kind of core is assumed to take. Unknown
  * keys, nonsense limits (zero, negative, subgroup_size > max...) and layouts that are not of their matrix are FORMAT.
  */
 smg_status smg_target_parse(smg_context *ctx, const char *text, const char *where, smg_target *out_target);
@@ -185,6 +205,8 @@ const char *smg_matrix_use_word(smg_matrix_use use);
 const char *smg_rate_word(smg_rate rate);
 /* Of matrices the highest; 0: the target has none that is known. */
 double smg_target_rate(const smg_target *target, smg_rate rate);
+/* A cost's least value that makes sense; 0 of rates. */
+double smg_rate_least(smg_rate rate);
 /* Makes it a fitted one. */
 void smg_target_scale_rate(smg_target *target, smg_rate rate, double factor);
 /* Fitted facts, rates of matrices and the revision are those of `from`. */

@@ -9,15 +9,18 @@ typedef struct smg_fact_row {
     bool is_real;
     size_t value_offset;
     size_t origin_offset;
+    bool is_cost;
     double careful;
-    const char *unit;
-    const char *what;
+    double spreading, least; /* costs.def */
 } smg_fact_row;
 
 enum {
 #define SMG_TARGET_FIELD(ctype, field, careful, unit, what) SMG_TARGET_INDEX_##field,
     SMG_TARGET_FACTS(SMG_TARGET_FIELD)
 #undef SMG_TARGET_FIELD
+#define SMG_COST_ROW(field, switching, spreading, least, what) SMG_TARGET_INDEX_cost_##field,
+#include "target/costs.def"
+#undef SMG_COST_ROW
         SMG_TARGET_FACT_COUNT
 };
 

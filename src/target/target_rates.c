@@ -7,19 +7,28 @@
 typedef struct rate_row {
     const char *word;
     size_t value, origin;
+    double least; /* that makes sense, of a cost */
 } rate_row;
 
-#define FACT(field) #field, offsetof(smg_target, field), offsetof(smg_target, field##_from)
+#define FACT(field) #field, offsetof(smg_target, field), offsetof(smg_target, field##_from), 0
+#define COST(field) "cost." #field, offsetof(smg_target, costs.field), offsetof(smg_target, costs_from.field)
 
 static const rate_row rows[SMG_RATES] = {
-    [SMG_RATE_ARITHMETIC] = {FACT(fma_rate)},  [SMG_RATE_MATRICES] = {"matrix", 0, 0},
+    [SMG_RATE_ARITHMETIC] = {FACT(fma_rate)},  [SMG_RATE_MATRICES] = {"matrix", 0, 0, 0},
     [SMG_RATE_MEMORY] = {FACT(bandwidth)},     [SMG_RATE_CACHE] = {FACT(cache_bandwidth)},
     [SMG_RATE_LATENCY] = {FACT(load_latency)}, [SMG_RATE_DISPATCH] = {FACT(dispatch_cost)},
     [SMG_RATE_BARRIER] = {FACT(barrier_cost)},
+#define SMG_COST_ROW(field, switching, spreading, least, what) [SMG_RATE_COST_##field] = {COST(field), least},
+#include "target/costs.def"
+#undef SMG_COST_ROW
 };
 
 const char *smg_rate_word(smg_rate rate) {
     return rows[rate].word;
+}
+
+double smg_rate_least(smg_rate rate) {
+    return rows[rate].least;
 }
 
 static double *value_of(smg_target *target, smg_rate rate) {

@@ -25,6 +25,18 @@ static const char model[] =
     "m = reduce_max(z) axis=1\na = sum(z) axis=0\ne = exp(s)\n"
     "output q = q\noutput t = t\noutput m = m\noutput a = a\noutput e = e\n";
 
+/* More of them, each with an input of its own: what costs are fitted to. */
+static const char longer[] =
+    "graph longer\ndim n max 8192\nx1 = input f32[n, 512]\nx2 = input f32[n, 256]\nx3 = input f32[n, 1024]\n"
+    "x4 = input f32[n, 96]\nz1 = input f32[n, 1024]\nz2 = input f32[n, 200]\nz3 = input f32[n, 4096]\n"
+    "z4 = input f32[n, 32]\nz5 = input f32[n, 700]\n"
+    "w1 = constant f32[512, 512] random seed=1 scale=0.05\nw2 = constant f32[256, 1024] random seed=2 scale=0.05\n"
+    "w3 = constant f32[1024, 64] random seed=3 scale=0.05\nw4 = constant f32[96, 96] random seed=4 scale=0.05\n"
+    "p1 = contract(x1, w1) \"ni,io->no\"\np2 = contract(x2, w2) \"ni,io->no\"\np3 = contract(x3, w3) \"ni,io->no\"\n"
+    "p4 = contract(x4, w4) \"ni,io->no\"\nm1 = reduce_max(z1) axis=1\nm2 = reduce_max(z2) axis=0\n"
+    "s3 = sum(z3) axis=1\ne4 = exp(z4)\ns5 = sum(z5) axis=0\noutput p1 = p1\noutput p2 = p2\noutput p3 = p3\n"
+    "output p4 = p4\noutput m1 = m1\noutput m2 = m2\noutput s3 = s3\noutput e4 = e4\noutput s5 = s5\n";
+
 typedef struct fixture {
     smg_context *ctx;
     smg_arena *arena;
@@ -76,6 +88,7 @@ static void test_text(void **state) {
     fitted = nominal;
     for (int r = 0; r < SMG_RATES; r++) smg_target_scale_rate(&fitted, (smg_rate)r, 0.75);
     fitted.revision = 7;
+    assert_true(fitted.costs_from.walk == SMG_FACT_FITTED && fitted.costs.walk < nominal.costs.walk);
     smg_text_init(&text, f->ctx);
     smg_target_print(&fitted, &text);
     assert_non_null(strstr(smg_text_cstr(&text), "revision = 7\n"));
@@ -94,6 +107,24 @@ static void test_text(void **state) {
     assert_int_equal(smg_target_parse(f->ctx, "revision = 0\n", "text", &back), SMG_FORMAT);
     assert_non_null(strstr(smg_context_error(f->ctx), "revision '0' is not a positive integer"));
     smg_text_free(&text);
+}
+
+/* What nobody says is assumed by the kind of core; what somebody says is a number that makes sense. */
+static void test_costs_given(void **state) {
+    fixture *f = *state;
+    smg_target gpu, cpu;
+    assert_int_equal(smg_target_parse(f->ctx, "type = discrete\ncost.walk = 11\ncost.idle = 0\n", "text", &gpu),
+                     SMG_OK);
+    assert_int_equal(smg_target_parse(f->ctx, "type = cpu\nsubgroup_size = 8\n", "text", &cpu), SMG_OK);
+    assert_true(gpu.costs.walk == 11 && gpu.costs_from.walk == SMG_FACT_TABLE && gpu.costs.idle == 0);
+    assert_true(gpu.costs_from.round == SMG_FACT_ASSUMED && gpu.costs.round < cpu.costs.round);
+    assert_int_equal(smg_target_parse(f->ctx, "cost.overlap = 0.5\n", "text", &gpu), SMG_FORMAT);
+    assert_non_null(strstr(smg_context_error(f->ctx), "cost.overlap is 0.5, must be finite and at least 1"));
+    smg_context_clear_error(f->ctx);
+    assert_int_equal(smg_target_parse(f->ctx, "cost.walk = -1\n", "text", &gpu), SMG_FORMAT);
+    smg_context_clear_error(f->ctx);
+    assert_int_equal(smg_target_parse(f->ctx, "cost.wonder = 1\n", "text", &gpu), SMG_FORMAT);
+    assert_non_null(strstr(smg_context_error(f->ctx), "'cost.wonder' is not a fact of a target"));
 }
 
 /* ---- times that are made with known rates ----------------------------------------------------------- */
@@ -121,19 +152,12 @@ static void add(made *m, const smg_choice *choice, const smg_kernel *kernel, con
     t->seconds = price_at(t, &m->truth);
 }
 
-/* All schedules of the plan for the nominal rates, with what they take by others. */
-static void make(fixture *f, made *m) {
+/* All schedules of the graph's plan for the nominal rates, with what they take by others. */
+static void make_of(fixture *f, const smg_graph *g, made *m) {
     static const smg_dim dim = {"n", 4096};
     const smg_compile_options options = {
         .passes = {.rivals = 11, .to = 12}, .dims = &dim, .dim_count = 1, .precision = SMG_TYPE_F32, .tuning = ""};
-    memset(m, 0, sizeof(*m));
-    assert_int_equal(smg_target_named(f->ctx, "h200", &m->nominal), SMG_OK);
-    m->truth = m->fitted = m->nominal;
-    smg_target_scale_rate(&m->truth, SMG_RATE_ARITHMETIC, exp2(-0.75));
-    smg_target_scale_rate(&m->truth, SMG_RATE_MEMORY, exp2(-1));
-    smg_target_scale_rate(&m->truth, SMG_RATE_DISPATCH, exp2(1.25));
-    if (smg_compile_plan(f->ctx, f->graph, &m->nominal, &options, &f->c) != SMG_OK)
-        fail_msg("%s", smg_context_error(f->ctx));
+    if (smg_compile_plan(f->ctx, g, &m->nominal, &options, &f->c) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     for (int i = 0; i < f->c->plan->steps.count; i++) {
         const smg_pstep *step = &f->c->plan->steps.items[i];
         add(m, &step->choice, step->kernel, &step->price, f->c->nominal);
@@ -142,6 +166,20 @@ static void make(fixture *f, made *m) {
             add(m, &rival->choice, rival->kernel, &rival->price, f->c->nominal);
         }
     }
+}
+
+static void begin(fixture *f, made *m) {
+    memset(m, 0, sizeof(*m));
+    assert_int_equal(smg_target_named(f->ctx, "h200", &m->nominal), SMG_OK);
+    m->truth = m->fitted = m->nominal;
+}
+
+static void make(fixture *f, made *m) {
+    begin(f, m);
+    smg_target_scale_rate(&m->truth, SMG_RATE_ARITHMETIC, exp2(-0.75));
+    smg_target_scale_rate(&m->truth, SMG_RATE_MEMORY, exp2(-1));
+    smg_target_scale_rate(&m->truth, SMG_RATE_DISPATCH, exp2(1.25));
+    make_of(f, f->graph, m);
 }
 
 static void fit(fixture *f, made *m, int count) {
@@ -179,6 +217,35 @@ static void test_recovered(void **state) {
     assert_null(m.fit.refused);
     assert_found(&m, SMG_RATE_ARITHMETIC, 0.13);
     assert_found(&m, SMG_RATE_MEMORY, 0.13);
+}
+
+/* A device that hides nothing of what near memory takes, and has less of it: no rate explains that. */
+static void test_costs(void **state) {
+    fixture *f = *state;
+    smg_graph *g = NULL;
+    made m;
+    if (smg_graph_parse(f->ctx, longer, strlen(longer), "text", &g) != SMG_OK)
+        fail_msg("%s", smg_context_error(f->ctx));
+    begin(f, &m);
+    smg_target_scale_rate(&m.truth, SMG_RATE_MEMORY, exp2(-0.5));
+    smg_target_scale_rate(&m.truth, SMG_RATE_COST_near, exp2(1.25));
+    make_of(f, g, &m);
+    fit(f, &m, m.count);
+    if (m.fit.refused != NULL) fail_msg("%s", m.fit.refused);
+    assert_true(m.fit.kernels >= 8);
+    assert_true(m.fit.after.error < 1.03 && m.fit.left_out < 1.06 && m.fit.before.error > 1.25);
+    assert_found(&m, SMG_RATE_MEMORY, 0.13);
+    assert_found(&m, SMG_RATE_COST_near, 0.63); /* slower arithmetic explains some of it as well */
+    assert_true(m.fitted.costs_from.near == SMG_FACT_FITTED);
+    assert_true(m.fitted.costs.matrix == m.nominal.costs.matrix); /* nothing hangs on it */
+    assert_true(m.fitted.costs_from.matrix == SMG_FACT_ASSUMED);
+
+    /* Costs that are what was assumed stay, and are not fitted to noise. */
+    for (int i = 0; i < m.count; i++) m.timed[i].seconds = price_at(&m.timed[i], &m.nominal);
+    fit(f, &m, m.count);
+    assert_non_null(m.fit.refused);
+    assert_memory_equal(&m.fitted, &m.nominal, sizeof(m.nominal));
+    smg_graph_destroy(g);
 }
 
 static void test_refused(void **state) {
@@ -295,7 +362,9 @@ static void test_tuned(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_text, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_costs_given, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recovered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_costs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 #if SMG_VULKAN
         cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
