@@ -46,9 +46,9 @@ typedef struct smg_tuner {
     SMG_ARRAY(smg_timing) apart; /* operations as kernels of their own, as far as anybody looked */
     SMG_ARRAY(smg_tune_kernel) kernels;
     int failed, wrong;
-    int lost;         /* times that the device was */
-    smg_answer right; /* of the unfused plan, or, where that is none, of the plan of prices */
-    double start;
+    int lost;             /* times that the device was */
+    smg_answer right;     /* of the unfused plan, or, where that is none, of the plan of prices */
+    double start, warm;   /* by the clock: of the tuning; when something was warm last */
     double untuned, best; /* seconds of a run, of the plan of prices and the best so far; 0: not known */
     bool stopped;         /* by the caller */
 } smg_tuner;
@@ -74,7 +74,8 @@ void smg_tuner_close_device(smg_tuner *t);
  * often. */
 smg_status smg_tuner_recover(smg_tuner *t, smg_status status, const char *what);
 double smg_tuner_median(double *io_seconds, int count); /* sorts them */
-smg_status smg_tuner_warm_up(smg_program *program);
+/* By time: longer where the device was left alone before. */
+smg_status smg_tuner_warm_up(smg_tuner *t, smg_program *program);
 bool smg_tuner_is_enough(double seconds, double asked, int rounds);
 /* It is run and warm afterwards, with a time for each step or not. Short runs come several in a row: no kernel is the
  * first behind a pause. */

@@ -3,8 +3,8 @@
  * Prices are no linear function of rates (a core waits or computes, memory is beside that), so the price itself is what
  * is fitted: one rate after the other goes up or down by a step while prices come nearer, then steps get smaller. A
  * time that is far from its price counts by its distance, not by its square: a kernel that spills says nothing of
- * rates. Each rate is drawn to what it was, so that one that no kernel depends on stays, and is bounded by the one that
- * was measured alone. What was found has to hold for kernels that it was not fitted to: rates are fitted
+ * rates. Each rate is drawn to what it was, as much for every step, so that one that explains little stays, and is
+ * bounded by the one that was measured alone. What was found has to hold for kernels that it was not fitted to: rates are fitted
  * again and again with some of the kernels left out, which judge them. Costs (target/costs.def) move behind the rates,
  * and only where the kernels that are left out come nearer by that once more.
  */
@@ -20,7 +20,7 @@
 #define STEPS 3        /* each half of the one before */
 #define MOST_SWEEPS 16 /* of one size of steps */
 #define FAR 0.25       /* of the logarithm of price to time: from there on distance counts, not its square */
-#define PULL 0.0005    /* of the squared octaves that a rate is from what it was */
+#define PULL 0.01      /* of the error, what an octave has to bring */
 #define COST_KERNELS 8 /* the fewest that costs are fitted to */
 #define SAME 0.05      /* two times are as good as equal */
 #define BETTER 0.98    /* of the error there was is what is worth another revision */
@@ -126,7 +126,7 @@ static double cost(fit *f) {
     set_rates(f);
     if (!is_allowed(f)) return HUGE_VAL;
     price_all(f);
-    for (int r = 0; r < SMG_RATES; r++) pull += PULL * f->octaves[r] * f->octaves[r];
+    for (int r = 0; r < SMG_RATES; r++) pull += PULL * fabs(f->octaves[r]);
     return mean(f, robust) + pull;
 }
 
@@ -198,11 +198,6 @@ static double left_out(fit *f, bool with_costs) {
     return exp(sum / f->kernels);
 }
 
-/* By which a share of so many pairs is off by chance: its standard error. */
-static double chance(const smg_nearness *of) {
-    return of->pairs > 0 ? sqrt(of->agreed * (1 - of->agreed) / of->pairs) : 0;
-}
-
 static const char *refusal(const smg_fit *told, smg_arena *arena, bool *out_refused) {
     const smg_nearness *before = &told->before, *after = &told->after;
     *out_refused = true;
@@ -219,7 +214,7 @@ static const char *refusal(const smg_fit *told, smg_arena *arena, bool *out_refu
                                 "prices of kernels that rates are not fitted to would be off by %.3f times instead of "
                                 "%.3f",
                                 told->left_out, before->error);
-    if (after->agreed < before->agreed - chance(before))
+    if (after->agreed < before->agreed)
         return smg_arena_format(arena, "prices would order %.1f %% of the schedules right instead of %.1f %%",
                                 100 * after->agreed, 100 * before->agreed);
     *out_refused = false;

@@ -178,7 +178,7 @@ static void make(fixture *f, made *m) {
     begin(f, m);
     smg_target_scale_rate(&m->truth, SMG_RATE_ARITHMETIC, exp2(-0.75));
     smg_target_scale_rate(&m->truth, SMG_RATE_MEMORY, exp2(-1));
-    smg_target_scale_rate(&m->truth, SMG_RATE_DISPATCH, exp2(1.25));
+    smg_target_scale_rate(&m->truth, SMG_RATE_DISPATCH, exp2(0.75));
     make_of(f, f->graph, m);
 }
 
@@ -199,7 +199,7 @@ static void test_recovered(void **state) {
     fit(f, &m, m.count);
     if (m.fit.refused != NULL) fail_msg("%s", m.fit.refused);
     assert_true(m.fit.kernels >= 4 && m.fit.schedules == m.count && m.fitted.revision == 1);
-    assert_true(m.fit.before.error > 1.3 && m.fit.after.error < 1.02 && m.fit.left_out < m.fit.before.error);
+    assert_true(m.fit.before.error > 1.3 && m.fit.after.error < 1.06 && m.fit.left_out < 1.25);
     assert_true(m.fit.after.agreed >= m.fit.before.agreed && m.fit.after.agreed > 0.99);
     assert_found(&m, SMG_RATE_ARITHMETIC, 0.13);
     assert_found(&m, SMG_RATE_MEMORY, 0.13);
@@ -228,14 +228,14 @@ static void test_costs(void **state) {
         fail_msg("%s", smg_context_error(f->ctx));
     begin(f, &m);
     smg_target_scale_rate(&m.truth, SMG_RATE_MEMORY, exp2(-0.5));
-    smg_target_scale_rate(&m.truth, SMG_RATE_COST_near, exp2(1.25));
+    smg_target_scale_rate(&m.truth, SMG_RATE_COST_near, exp2(1.75));
     make_of(f, g, &m);
     fit(f, &m, m.count);
     if (m.fit.refused != NULL) fail_msg("%s", m.fit.refused);
     assert_true(m.fit.kernels >= 8);
-    assert_true(m.fit.after.error < 1.03 && m.fit.left_out < 1.06 && m.fit.before.error > 1.25);
+    assert_true(m.fit.after.error < 1.1 && m.fit.left_out < 1.12 && m.fit.before.error > 1.4);
     assert_found(&m, SMG_RATE_MEMORY, 0.13);
-    assert_found(&m, SMG_RATE_COST_near, 0.63); /* slower arithmetic explains some of it as well */
+    assert_found(&m, SMG_RATE_COST_near, 0.76); /* slower arithmetic explains some of it as well */
     assert_true(m.fitted.costs_from.near == SMG_FACT_FITTED);
     assert_true(m.fitted.costs.matrix == m.nominal.costs.matrix); /* nothing hangs on it */
     assert_true(m.fitted.costs_from.matrix == SMG_FACT_ASSUMED);
