@@ -26,6 +26,7 @@ typedef struct walk {
     double between;                /* rounds that hide it */
     bool first;                    /* a first slice was fetched in front of the next loop */
     bool written;                  /* all steps of the innermost loop are */
+    int left;                      /* the left factor of the product before, in the loop; -1 */
     double moved[COUNTED_BUFFERS]; /* per buffer: bytes that pass through memory */
     double extent[COUNTED_AXES];   /* by axis, once asked for; 0: not yet */
     smg_size one;
@@ -528,6 +529,14 @@ static void count_take(walk *w, const smg_instr *in) {
     w->out->near += w->trips * round.near;
 }
 
+/* A product that reads its left factor from shared memory when one before it in the loop has just done so takes longer
+ * than by itself: the sums of both need registers. */
+static double beside(walk *w, const smg_instr *in) {
+    bool again = in->a == w->left && w->k->tiles.items[in->a].residence == SMG_SHARED;
+    w->left = in->a;
+    return again ? 1 + w->cost->beside : 1;
+}
+
 /* All subgroups' matrices for each step of k. */
 static void count_matrices(walk *w, const smg_instr *in) {
     const smg_matrix *m = &w->k->matrix;
@@ -574,7 +583,7 @@ static void count_product(walk *w, const smg_instr *in) {
     bool views = w->k->tiles.items[in->b].residence == SMG_VIEW;
     double slots = views ? view_slots(w, in, rows, columns, depth) : read_slots(w, in, rows, columns, depth);
     double product = in->terms > 0 ? 1 / w->t->pair_rate : 1;
-    slots = (slots + rows * columns * depth * product + rounds * w->cost->round) * w->out->lanes;
+    slots = (slots + rows * columns * depth * product + rounds * w->cost->round) * w->out->lanes * beside(w, in);
     double groups = depth / smg_kernel_product_group(w->k, in), alone = plan_share_alone(w->t, w->out->lanes);
     double round = views ? w->cost->view_wait : w->cost->near_wait * alone;
     double wait = w->t->load_latency * (rounds * round + groups * w->cost->read_wait * alone);
@@ -643,6 +652,7 @@ static void begin_loop(walk *w, const smg_instr *in) {
     w->outside[w->depth] = w->trips;
     w->axis[w->depth++] = in->axes[0];
     w->written = in->unroll == 1;
+    w->left = -1;
     w->trips *= steps_of(w, in);
     w->out->slots += w->trips * w->cost->round * w->out->lanes;
     w->first = false;
@@ -694,7 +704,8 @@ void plan_count(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     int64_t groups = 1;
     if (!smg_kernel_grid(k, symbols, &groups)) groups = 1;
     *out_counts = (plan_counts){.lanes = k->lanes, .workgroups = (double)groups};
-    walk w = {.k = k, .t = t, .cost = &t->costs, .symbols = symbols, .kept = kept, .out = out_counts, .trips = 1};
+    walk w = {
+        .k = k, .t = t, .cost = &t->costs, .symbols = symbols, .kept = kept, .out = out_counts, .trips = 1, .left = -1};
     w.one = smg_size_const(k->sizes, 1);
     for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
 }

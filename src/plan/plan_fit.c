@@ -4,9 +4,9 @@
  * is fitted: one rate after the other goes up or down by a step while prices come nearer, then steps get smaller. A
  * time that is far from its price counts by its distance, not by its square: a kernel that spills says nothing of
  * rates. Each rate is drawn to what it was, as much for every step, so that one that explains little stays, and is
- * bounded by the one that was measured alone. What was found has to hold for kernels that it was not fitted to: rates are fitted
- * again and again with some of the kernels left out, which judge them. Costs (target/costs.def) move behind the rates,
- * and only where the kernels that are left out come nearer by that once more.
+ * bounded by the one that was measured alone. What was found has to hold for kernels that it was not fitted to: rates
+ * are fitted again and again with some of the kernels left out, which judge them. Costs (target/costs.def) move behind
+ * the rates, and only where the kernels that are left out come nearer by that once more.
  */
 #include <math.h>
 

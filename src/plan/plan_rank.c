@@ -119,6 +119,7 @@ typedef struct block {
     bool left_runs, right_runs;       /* in shared memory along k */
     bool row_runs;                    /* the left factor along runs of a lane's rows */
     bool pairs;                       /* in f16, as halves in shared memory */
+    bool again;                       /* the product before, in its loop, has read the same left factor there */
     double trips;                     /* rounds, those of the temporal axis among them */
     int64_t k, depth;                 /* of one round: of a workgroup, of a lane */
     int64_t rows, columns;            /* registers */
@@ -432,7 +433,7 @@ static void count_product(guess *g, const block *b) {
     double written = written_out(g, b), depth = (double)b->depth, rounds = ceil(depth / written);
     double product = b->pairs ? 1 / t->pair_rate + 2.0 / plan_lesser(MOST_IN_PAIRS, depth) : 1;
     double slots = factor_slots(g, b) + (double)b->rows * (double)b->columns * depth * product;
-    slots = (slots + rounds * cost->round) * g->c.lanes;
+    slots = (slots + rounds * cost->round) * g->c.lanes * (b->again ? 1 + cost->beside : 1);
     double alone = plan_share_alone(t, g->c.lanes);
     double each = views ? cost->view_wait : cost->near_wait * alone;
     double wait = t->load_latency * (rounds * each + depth / GROUP * cost->read_wait * alone);
@@ -565,6 +566,7 @@ static void guess_product(guess *g, const outline_fold *f) {
     bool computed = b.left_held || b.right_held;
     bool shares = b.loop >= 0 && !computed && b.loop == g->loop.axis && b.trips == g->loop.trips;
     if (!shares) end_loop(g);
+    b.again = shares && g->s->rings < 2 && is_staged(g, b.left);
     g->loop.axis = computed ? -1 : b.loop;
     g->loop.trips = b.trips;
     if (g->s->direct) {
