@@ -40,10 +40,10 @@ typedef struct smg_tune_desc {
     uint64_t seed;
     double seconds; /* that all of it takes, about; 0: as long as there is something to try */
     int schedules;  /* of each kernel, the best by price; 0: 16 */
-    /* Fit the device's rates to what was measured, so that plans of models that were not are better, too: as a new
-     * revision beside the cached facts, which every later plan of the device is made with
-     * (smg_model_desc.nominal_rates: without). Takes some seconds more. INVALID without a cache folder, or with a model
-     * that asks for no_calibrate or nominal_rates. */
+    /* Fit the device's rates, and what prices count beside them, to what was measured, so that prices of models that
+     * were not are nearer, too: as a new revision beside the cached facts, which every later plan of the device is made
+     * with (smg_model_desc.nominal_rates: without). Takes some seconds more. INVALID without a cache folder, or with a
+     * model that asks for no_calibrate or nominal_rates. */
     bool fit_rates;
     /* Where the result goes: added to what the file has. NULL: the cache folder, where opens look by themselves;
      * another file is named by smg_model_desc.tuning. */
@@ -75,7 +75,7 @@ typedef struct smg_fitted_rates {
     double error_before, error_after, error_left_out;
     double agreed_before, agreed_after;
     double untuned_before, untuned_after; /* seconds of a run planned by prices, medians in turns; 0: it was not run */
-    int rate_count;
+    int rate_count;                       /* all that were measured alone, and the costs that were moved */
     const smg_fitted_rate *rates;
 } smg_fitted_rates;
 

@@ -75,7 +75,7 @@ smg_status smg_compile_input_port(const smg_graph *g, smg_node_id input, smg_por
 
 /* Of one model, while its kernels spill on the device; the last ones by time, because where the fewest kernels spill
  * time and again, others do not, and of those the first choice may spill as well. */
-#define SMG_MOST_PLANS 6
+#define SMG_MOST_PLANS 8
 #define SMG_PLANS_BY_TIME 2
 
 /* Of one device: what was measured there, by ascending `at`. Plans are made by what was confirmed in turns; the rest is

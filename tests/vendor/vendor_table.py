@@ -145,7 +145,7 @@ Made by `python3 tests/vendor/vendor_table.py BUILD --write`; do not edit. One e
 MiniLM (`tests/vendor/minilm_layer.smg`) is planned from the limits that each driver reports, priced
 for one sequence of 128 tokens, and every pipeline is built; so are the small models of `tests/models`. No such GPU is there:
 no-op DRM shims let Mesa's drivers load and compile, so there are no times and no results. Where kernels spill, the
-model is planned again without them, up to six times, as opening a model does (decision 0029); what stands here is the last plan.
+model is planned again without them, up to eight times, as opening a model does (decision 0029); what stands here is the last plan.
 
 "Planned" is what the compiler of smg counts before: the most 32-bit values that a lane needs at once
 for tiles and factors (decision 0016), bytes of shared memory. "Registers used" is the driver's own count: VGPRs (RADV; its scheduler takes
