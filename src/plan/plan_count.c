@@ -530,7 +530,7 @@ static void count_take(walk *w, const smg_instr *in) {
 }
 
 /* A product that reads its left factor from shared memory when one before it in the loop has just done so takes longer
- * than by itself: the sums of both need registers. */
+ * than by itself. */
 static double beside(walk *w, const smg_instr *in) {
     bool again = in->a == w->left && w->k->tiles.items[in->a].residence == SMG_SHARED;
     w->left = in->a;
