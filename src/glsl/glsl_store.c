@@ -11,11 +11,11 @@ static void store_element(glsl_writer *w, glsl_iter *it, int a, const char *valu
 }
 
 /* The group at hand along the run axis; inputs that lie so are loaded by groups, too. */
-static void store_members(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
+static void store_members(glsl_writer *w, glsl_iter *it, const smg_instr *instr, smg_wide wide) {
     smg_kind kind = smg_expr_get(w->k->exprs, instr->expr)->kind;
-    int group = instr->wide[0].width, run = instr->wide[0].axis;
+    int group = wide.width, run = wide.axis;
     const char *part[SMG_WIDE], *first = it->coord[run], *j = it->j;
-    glsl_load_groups(w, it, instr->expr, instr->wide[0]);
+    glsl_load_groups(w, it, instr->expr, wide);
     for (it->member = 0; it->member < group; it->member++) {
         if (it->member > 0) {
             it->coord[run] = GLSL_STRING(w, "(%s + %d)", first, it->member);
@@ -34,14 +34,14 @@ static void store_members(glsl_writer *w, glsl_iter *it, const smg_instr *instr)
 }
 
 /* What the lane owns of one outer register: by elements, or by groups whose members are valid together. */
-static void store_inner(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group) {
+static void store_inner(glsl_writer *w, glsl_iter *it, const smg_instr *instr, smg_wide wide) {
     smg_kind kind = smg_expr_get(w->k->exprs, instr->expr)->kind;
-    it->j_step = group;
+    it->j_step = wide.width > 0 ? wide.width : 1;
     glsl_inner_open(w, it);
     const char *valid = glsl_all_valid(w, it, instr->axes, instr->axis_count);
     if (valid != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", valid));
-    if (group > 1)
-        store_members(w, it, instr);
+    if (wide.width > 0)
+        store_members(w, it, instr, wide);
     else
         store_element(w, it, instr->a, glsl_expr_text(w, it, instr->expr), kind);
     if (valid != NULL) glsl_close(w);
@@ -51,7 +51,7 @@ static void store_inner(glsl_writer *w, glsl_iter *it, const smg_instr *instr, i
 
 /* Whose turn it is stands around the loop over rows: drivers do not write out a loop with such a condition inside, and
  * sums that it counts through then lie in local memory instead of registers. */
-static void store_outer(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group) {
+static void store_outer(glsl_writer *w, glsl_iter *it, const smg_instr *instr, smg_wide wide) {
     int sharers = glsl_sharers(w, it);
     it->i_step = sharers;
     for (int copy = 0; copy < sharers; copy++) {
@@ -59,7 +59,7 @@ static void store_outer(glsl_writer *w, glsl_iter *it, const smg_instr *instr, i
         it->i_first = copy;
         if (turn != NULL) glsl_open(w, GLSL_STRING(w, "%sif (%s)", copy > 0 ? "else " : "", turn));
         glsl_outer_open(w, it);
-        store_inner(w, it, instr, group);
+        store_inner(w, it, instr, wide);
         glsl_outer_close(w, it);
         if (turn != NULL) glsl_close(w);
         glsl_expr_forget(w, it);
@@ -180,15 +180,15 @@ void glsl_write_store(glsl_writer *w, const smg_instr *instr) {
     const char *once = glsl_once_a_copy(w, &it), *condition = NULL;
     glsl_open(w, once == NULL ? "" : GLSL_STRING(w, "if (%s)", once));
     glsl_hoist(w, &it);
-    bool groups = instr->wide[0].width > 0 && !instr->matrices;
-    if (groups) condition = glsl_aligned(w, instr->a, instr->wide[0]);
+    smg_wide wide = instr->wide[instr->matrices ? 1 : 0];
+    if (wide.width > 0) condition = glsl_aligned(w, instr->a, wide);
     if (condition != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", condition));
-    if (groups) store_outer(w, &it, instr, instr->wide[0].width);
+    if (wide.width > 0) store_outer(w, &it, instr, wide);
     if (condition != NULL) {
         glsl_close(w);
         glsl_open(w, "else");
     }
-    if (!groups || condition != NULL) store_outer(w, &it, instr, 1);
+    if (wide.width == 0 || condition != NULL) store_outer(w, &it, instr, (smg_wide){0});
     if (condition != NULL) glsl_close(w);
     glsl_report(w, &it);
     glsl_close(w);

@@ -1,6 +1,6 @@
 /* glsl_whole.c: matrices that go between memory and registers as a whole, and by runs of their elements. Element by
  * element drivers keep an address for each, from in front of the loops on. Tiles that cross the end of an axis go
- * element by element. */
+ * by elements or pairs. */
 #include "glsl_private.h"
 
 const char *glsl_whole(glsl_writer *w, const smg_instr *instr, int a) {

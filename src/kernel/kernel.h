@@ -262,10 +262,11 @@ typedef struct smg_instr {
     int layout; /* REDUCE, STORE, MMA, JOIN, LEAVE, FOLD, GATHER: of kernel->layouts; else -1 */
     /* [0]: of what SET loads, of what STORE, SPILL, STAGE and PUT write, of what FETCH loads; STORE also loads by such
      * groups what is aligned whatever the sizes. MMA: a's, and [1] b's, along k or along rows and columns of one lane.
+     * STORE of whole matrices: [1] how those go that do not go as a whole.
      * Where sizes decide whether the groups are aligned, they do so when the kernel runs. */
     smg_wide wide[2];
     /* SET of a factor, STORE, SPILL: whole matrices at once, along wide[0], where all of their elements are valid;
-     * elsewhere element by element. LEAVE, GATHER: of opaque sums. */
+     * elsewhere element by element, or what STORE writes by wide[1]. LEAVE, GATHER: of opaque sums. */
     bool matrices;
     /* STORE: lanes of a subgroup first give each other elements, so that neighbouring lanes store neighbours. */
     bool exchanged;

@@ -332,11 +332,11 @@ static smg_status read_wide(kernel_reader *r, smg_wide *out_wide) {
     return kernel_read_axis(r, &out_wide->axis);
 }
 
-/* [by N AXIS [matrices]] */
+/* [by N AXIS [matrices [else by N AXIS]]] */
 static smg_status read_groups(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(read_wide(r, &instr->wide[0]));
     instr->matrices = instr->wide[0].width > 0 && kernel_read_keyword(r, "matrices");
-    return SMG_OK;
+    return instr->matrices && kernel_read_keyword(r, "else") ? read_wide(r, &instr->wide[1]) : SMG_OK;
 }
 
 /* The tile that is written, and how many neighbours at once. */

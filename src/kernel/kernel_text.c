@@ -480,6 +480,10 @@ static void add_word(const smg_kernel *k, smg_text *text, const smg_instr *instr
     if (instr->kind == SMG_I_STORE) smg_text_addf(text, "%d", instr->a);
     if (instr->kind != SMG_I_MMA) add_wide(k, text, instr->wide[0]);
     if (instr->matrices) smg_text_add(text, " matrices");
+    if (instr->matrices && instr->wide[1].width > 0) {
+        smg_text_add(text, " else");
+        add_wide(k, text, instr->wide[1]);
+    }
     if (instr->exchanged) smg_text_add(text, " exchanged");
     if (instr->addressed && instr->kind != SMG_I_MMA) smg_text_add(text, " addressed");
 }

@@ -29,11 +29,10 @@ static smg_status check_access(const kernel_verifier *v, smg_wide wide, int acce
                         axis_name(v, wide.axis));
 }
 
-static smg_status check_run(const kernel_verifier *v, const smg_instr *in) {
-    int axis = in->wide[0].width == SMG_PAIR ? smg_kernel_pair_axis(v->k, in) : smg_kernel_run_axis(v->k, in);
-    if (axis == in->wide[0].axis) return SMG_OK;
-    return KERNEL_WRONG(v, "no lane owns runs of %d along axis '%s'", in->wide[0].width,
-                        axis_name(v, in->wide[0].axis));
+static smg_status check_run(const kernel_verifier *v, const smg_instr *in, smg_wide wide) {
+    int axis = wide.width == SMG_PAIR ? smg_kernel_pair_axis(v->k, in) : smg_kernel_run_axis(v->k, in);
+    if (axis == wide.axis) return SMG_OK;
+    return KERNEL_WRONG(v, "no lane owns runs of %d along axis '%s'", wide.width, axis_name(v, wide.axis));
 }
 
 static smg_status check_shared(const kernel_verifier *v, smg_wide wide, int tile) {
@@ -61,7 +60,7 @@ static smg_status check_set(const kernel_verifier *v, const smg_instr *in) {
         return SMG_OK;
     int access = smg_kernel_plain_load(v->k, in->expr);
     group_seek s = {.k = v->k, .wide = in->wide[0]};
-    SMG_TRY(check_run(v, in));
+    SMG_TRY(check_run(v, in, in->wide[0]));
     if (access < 0) smg_expr_leaves(v->k->exprs, in->expr, seek_group, &s);
     if (s.found) return SMG_OK;
     if (access < 0 || v->k->buffers.items[v->k->accesses.items[access].buffer].written)
@@ -138,8 +137,13 @@ static smg_status check_matrices(const kernel_verifier *v, const smg_instr *in) 
     bool kind = (in->kind == SMG_I_SET || in->kind == SMG_I_STORE) && smg_kernel_laid_out(v->k);
     bool whole = kind && smg_kernel_whole_matrices(v->k, in, &wide, &row);
     if (in->kind == SMG_I_SPILL) whole = smg_kernel_laid_out(v->k) && smg_kernel_spills_matrices(v->k, in, &wide);
-    if (whole && wide.width == in->wide[0].width && wide.axis == in->wide[0].axis) return SMG_OK;
-    return KERNEL_WRONG(v, "whole matrices at once of what does not lie so, in lanes or in memory");
+    if (!whole || wide.width != in->wide[0].width || wide.axis != in->wide[0].axis)
+        return KERNEL_WRONG(v, "whole matrices at once of what does not lie so, in lanes or in memory");
+    if (in->wide[1].width == 0) return SMG_OK;
+    if (in->kind != SMG_I_STORE) return KERNEL_WRONG(v, "neighbours at once beside matrices, and it does not store");
+    SMG_TRY(check_group(v, in->wide[1], false));
+    SMG_TRY(check_run(v, in, in->wide[1]));
+    return check_access(v, in->wide[1], in->a, SMG_ALIGNED_BY_SIZES);
 }
 
 static smg_status check_exchanged(const kernel_verifier *v, const smg_instr *in) {
@@ -165,8 +169,10 @@ smg_status kernel_verify_wide(const kernel_verifier *v, const smg_instr *in) {
     SMG_TRY(check_group(v, in->wide[0], factor));
     switch (in->kind) {
     case SMG_I_SET: return check_set(v, in);
-    case SMG_I_STORE: SMG_TRY(check_run(v, in)); return check_access(v, in->wide[0], in->a, SMG_ALIGNED_BY_SIZES);
-    case SMG_I_SPILL: SMG_TRY(check_run(v, in)); return check_shared(v, in->wide[0], in->dst);
+    case SMG_I_STORE:
+        SMG_TRY(check_run(v, in, in->wide[0]));
+        return check_access(v, in->wide[0], in->a, SMG_ALIGNED_BY_SIZES);
+    case SMG_I_SPILL: SMG_TRY(check_run(v, in, in->wide[0])); return check_shared(v, in->wide[0], in->dst);
     default: return KERNEL_WRONG(v, "an instruction of kind %d takes neighbours at once", (int)in->kind);
     }
 }

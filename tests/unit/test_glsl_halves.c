@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lower/lower.h"
@@ -278,6 +279,53 @@ static void test_words(void **state) {
     }
 }
 
+/* Lanes have pairs of columns. Rows lie 16 apart, or 16 n; the second block of rows is not whole. */
+static const char stored[] = "kernel stored\n"
+                             "lanes 32 subgroup 32 numbered\n"
+                             "symbol n <= 4096\n"
+                             "axis i = 13 tile 8 grid\n"
+                             "axis j = 16 tile 16\n"
+                             "grid i\n"
+                             "matrix 8 8 8 f16 registers column*2 lanes column*4:2 row*8\n"
+                             "layout 0 = [i, j] registers j*2 j*2:8 lanes j*4:2 i*8\n"
+                             "buffer x f32 [208] value 0\n"
+                             "buffer y f16 [13*%s] value 1 written\n"
+                             "access 0 = x at [0] i*[16] j*[1]\n"
+                             "access 1 = y at [0] i*[%s] j*[1]\n"
+                             "code\n"
+                             "  store 1 over [i, j] layout 0 = load(0)\n";
+
+static void test_stored_matrices(void **state) {
+    static const char *const whole[] = {"coopMatStore(coopmat<float16_t, ", "else", "p_y[", NULL};
+    glsl_fixture *f = *state;
+    smg_target target = glsl_full_target(32, false);
+    for (int constant = 0; constant < 2; constant++) {
+        smg_arena *arena;
+        smg_text text;
+        char made[sizeof stored + 8];
+        const char *apart = constant ? "16" : "16*n";
+        snprintf(made, sizeof made, stored, apart, apart);
+        assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+        smg_kernel *k = glsl_parse(f, arena, made);
+        glsl_expect_parts(f, k, &target, constant ? whole : whole + 2);
+        smg_instr *store = &k->code.items[0];
+        assert_int_equal(store->matrices, constant);
+        assert_int_equal(store->wide[constant].width, SMG_PAIR);
+        if (smg_kernel_verify(f->ctx, k) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+        smg_text_init(&text, f->ctx);
+        smg_kernel_print(k, &text);
+        assert_non_null(strstr(smg_text_cstr(&text), constant ? "by 8 j matrices else by 2 j over" : "1 by 2 j over"));
+        smg_kernel *again = glsl_parse(f, arena, smg_text_cstr(&text));
+        assert_int_equal(again->code.items[0].wide[constant].width, SMG_PAIR);
+        smg_text_free(&text);
+        store->wide[constant].width = SMG_WIDE; /* which no lane has side by side */
+        assert_int_equal(smg_kernel_verify(f->ctx, k), SMG_INTERNAL);
+        assert_non_null(strstr(smg_context_error(f->ctx), "no lane owns runs of 4 along axis 'j'"));
+        smg_context_clear_error(f->ctx);
+        smg_arena_destroy(arena);
+    }
+}
+
 /* ---- stores by neighbours ---------------------------------------------------------------------------------- */
 
 /* A lane has a row's columns 0, 1, 4 and 5, or 2, 3, 6 and 7, of four rows in turn; rows of 27 begin at odd elements. Lanes
@@ -406,10 +454,15 @@ static void test_spilled_matrices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exchanged_stores), cmocka_unit_test(test_spilled_matrices),
-        cmocka_unit_test(test_narrow_tiles),     cmocka_unit_test(test_eights),
-        cmocka_unit_test(test_partial),          cmocka_unit_test(test_narrow_groups),
-        cmocka_unit_test(test_rounding),         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_exchanged_stores),
+        cmocka_unit_test(test_spilled_matrices),
+        cmocka_unit_test(test_stored_matrices),
+        cmocka_unit_test(test_narrow_tiles),
+        cmocka_unit_test(test_eights),
+        cmocka_unit_test(test_partial),
+        cmocka_unit_test(test_narrow_groups),
+        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, glsl_set_up, glsl_tear_down);
 }
