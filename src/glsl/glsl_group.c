@@ -20,6 +20,31 @@ static const char *memory_of(glsl_writer *w, int buffer, int width) {
     return GLSL_STRING(w, "%s_%s", pair ? "p" : eight ? "e" : "w", w->buffer_name[buffer]);
 }
 
+/* Where the group at hand begins, in groups. Every part of the address is a multiple of the width, which no driver
+ * sees in a sum: what lanes add stands apart, once for all registers, so that a register adds a number that the access
+ * has room for. Parts of blocks and of an index from data do not add up. */
+static const char *group_place(glsl_writer *w, glsl_iter *it, int a, int width, const char **io_valid) {
+    const smg_access *access = &w->k->accesses.items[a];
+    bool blocked = smg_kbuffer_is_blocked(&w->k->buffers.items[access->buffer]);
+    int shift = smg_log2(width);
+    if (access->index != SMG_EXPR_NONE || blocked || it->group > 1)
+        return GLSL_STRING(w, "(%s) >> %d", glsl_indexed_address(w, it, a, io_valid), shift);
+    const char *lanes = it->start[a], *registers = NULL;
+    for (int n = 0; n < access->axis_count; n++) {
+        int axis = access->axis[n];
+        bool outer = glsl_is_outer(it, axis);
+        const char *own = glsl_register_part(w, outer ? &it->outer : &it->inner, axis, outer ? it->i : it->j);
+        const char *lane = glsl_lane_part(w, &it->layout, axis);
+        if (strchr(own, ' ') != NULL) own = GLSL_STRING(w, "(%s)", own);
+        if (strcmp(lane, "0") != 0) lanes = glsl_plus(w, lanes, glsl_address_part(w, access, axis, lane));
+        if (strcmp(own, "0") == 0) continue;
+        const char *part = GLSL_STRING(w, "((%s) >> %d)", glsl_address_part(w, access, axis, own), shift);
+        registers = registers == NULL ? part : GLSL_STRING(w, "%s + %s", registers, part);
+    }
+    if (registers == NULL) return GLSL_STRING(w, "(%s) >> %d", lanes, shift);
+    return GLSL_STRING(w, "((%s) >> %d) + %s", lanes, shift, registers);
+}
+
 /* The name of a local: the group at hand, as the type. */
 static const char *load_group(glsl_writer *w, glsl_iter *it, int a, smg_type as) {
     const smg_access *access = &w->k->accesses.items[a];
@@ -27,9 +52,9 @@ static const char *load_group(glsl_writer *w, glsl_iter *it, int a, smg_type as)
     int width = it->group == SMG_WIDEST ? SMG_WIDEST : it->j_step == SMG_PAIR ? SMG_PAIR : SMG_WIDE;
     const char *words = it->alike[a] ? glsl_groups_at(w, access->buffer, width) : memory_of(w, access->buffer, width);
     const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
-    const char *address = glsl_indexed_address(w, it, a, &valid);
+    const char *address = group_place(w, it, a, width, &valid);
     valid = glsl_named_condition(w, valid, number);
-    GLSL_LINE(w, "int a%d = (%s) >> %d;", number, address, smg_log2(width));
+    GLSL_LINE(w, "int a%d = %s;", number, address);
     address = GLSL_STRING(w, valid != NULL ? "%s ? a%d : 0" : "%sa%d", valid != NULL ? valid : "", number);
     const char *memory = GLSL_STRING(w, "%s[%s]", words, address);
     memory = glsl_buffer_group_as(w, w->k->buffers.items[access->buffer].type, as, width, memory);
@@ -107,7 +132,7 @@ void glsl_store_group(glsl_writer *w, glsl_iter *it, int a, int width, const cha
     int buffer = w->k->accesses.items[a].buffer;
     const char *memory = glsl_buffer_group_memory(w, w->k->buffers.items[buffer].type, width, value);
     const char *words = memory_of(w, buffer, width);
-    GLSL_LINE(w, "%s[(%s) >> %d] = %s;", words, glsl_indexed_address(w, it, a, NULL), smg_log2(width), memory);
+    GLSL_LINE(w, "%s[%s] = %s;", words, group_place(w, it, a, width, NULL), memory);
 }
 
 /* Registers j.. of the array: one, or those of a group. */

@@ -121,7 +121,7 @@ static void test_own(void **state) {
 /* Rows of 24 and of 67 elements (check): in groups, and one by one. */
 static void test_strided(void **state) {
     glsl_fixture *f = *state;
-    static const char *const parts[] = {" & 3) == 0", ">> 2] = ", NULL};
+    static const char *const parts[] = {" & 3) == 0", " >> 2) + ((", NULL};
     smg_arena *arena;
     smg_target target = glsl_full_target(8, false);
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
