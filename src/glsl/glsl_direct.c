@@ -17,12 +17,6 @@ typedef struct direct_form {
     const char *from; /* the first k of those written out */
 } direct_form;
 
-static smg_size stride_of(const smg_access *access, int axis) {
-    for (int i = 0; i < access->axis_count; i++)
-        if (access->axis[i] == axis) return access->stride[i];
-    return SMG_SIZE_ZERO;
-}
-
 static smg_type type_of(const smg_kernel *k, const smg_access *access) {
     return k->buffers.items[access->buffer].type;
 }
@@ -35,7 +29,7 @@ static int row_axis(const direct_form *f) {
 /* `push.a_x` moved on by the elements that do not change with rows, columns and k of what is written out. */
 static const char *start_of(glsl_writer *w, const direct_form *f, const smg_access *access, int k, const char *more) {
     const char *sum = glsl_plus(w, glsl_size(w, access->offset), more);
-    sum = glsl_plus(w, sum, glsl_times(w, f->from, stride_of(access, k)));
+    sum = glsl_plus(w, sum, glsl_times(w, f->from, smg_access_stride(access, k)));
     for (int i = 0; i < access->axis_count; i++) {
         if (access->axis[i] == row_axis(f)) continue; /* in `more` */
         sum = glsl_plus(w, sum, glsl_times(w, glsl_base(w, access->axis[i]), access->stride[i]));
@@ -65,7 +59,7 @@ static void row_addresses(glsl_writer *w, const direct_form *f, int along) {
                             glsl_plus(w, row_part(w, f, i), glsl_lane_part(w, &f->it.layout, axis)));
         if (axis >= 0 && f->clamped)
             row = GLSL_STRING(w, "min(%s, %s - 1)", row, glsl_size(w, w->k->axes.items[axis].extent));
-        const char *more = axis >= 0 ? glsl_times(w, row, stride_of(f->a, axis)) : "0";
+        const char *more = axis >= 0 ? glsl_times(w, row, smg_access_stride(f->a, axis)) : "0";
         const char *word = f->pairs ? glsl_pointer_to_pairs(w) : f->to_a->word;
         GLSL_LINE(w, "%s a%d = %s(%s);", word, i, word, start_of(w, f, f->a, along, more));
     }
@@ -77,16 +71,16 @@ static const char *column_place(glsl_writer *w, const direct_form *f, int j) {
     for (int n = f->it.inner_count - 1; n >= 0; n--) {
         int axis = f->it.inner_axes[n];
         int64_t at = smg_layout_part(&f->it.inner, axis, SMG_LAYOUT_REGISTER, j);
-        if (at != 0) sum = glsl_plus(w, sum, glsl_times(w, number(w, at), stride_of(f->b, axis)));
+        if (at != 0) sum = glsl_plus(w, sum, glsl_times(w, number(w, at), smg_access_stride(f->b, axis)));
     }
     return sum;
 }
 
 /* Where row i's element lies for the x-th k behind the start of its address. */
 static const char *row_place(glsl_writer *w, const direct_form *f, const smg_instr *instr, int i, int x) {
-    const char *place = glsl_times(w, number(w, x), stride_of(f->a, instr->axes[0]));
+    const char *place = glsl_times(w, number(w, x), smg_access_stride(f->a, instr->axes[0]));
     if (f->clamped || i == 0) return place;
-    return glsl_plus(w, glsl_times(w, row_part(w, f, i), stride_of(f->a, row_axis(f))), place);
+    return glsl_plus(w, glsl_times(w, row_part(w, f, i), smg_access_stride(f->a, row_axis(f))), place);
 }
 
 /* Row i's element for the x-th k. */
@@ -100,7 +94,7 @@ static const char *row_element(glsl_writer *w, const direct_form *f, const smg_i
 /* The outer product of one k, written out: compilers of shaders take long over loops of that many places. */
 static void multiply(glsl_writer *w, const direct_form *f, const smg_instr *instr, int x) {
     int columns = f->it.inner_registers, group = f->sums.group;
-    const char *down = glsl_times(w, number(w, x), stride_of(f->b, instr->axes[0]));
+    const char *down = glsl_times(w, number(w, x), smg_access_stride(f->b, instr->axes[0]));
     for (int j = 0; j < columns; j++) {
         glsl_load_across(w, type_of(w->k, f->b),
                          GLSL_STRING(w, "b0 + %dul * uint64_t(uint(%s))", f->to_b->bytes,

@@ -21,8 +21,8 @@ static const char *memory_of(glsl_writer *w, int buffer, int width) {
 }
 
 /* Where the group at hand begins, in groups. Every part of the address is a multiple of the width, which no driver
- * sees in a sum: what lanes add stands apart, once for all registers, so that a register adds a number that the access
- * has room for. Parts of blocks and of an index from data do not add up. */
+ * sees in a sum. So what lanes add is divided by itself, once for all registers, and a register adds a number. Parts of
+ * blocks and of an index from data do not add up. */
 static const char *group_place(glsl_writer *w, glsl_iter *it, int a, int width, const char **io_valid) {
     const smg_access *access = &w->k->accesses.items[a];
     bool blocked = smg_kbuffer_is_blocked(&w->k->buffers.items[access->buffer]);

@@ -18,12 +18,6 @@ typedef struct own_form {
     glsl_sums sums;
 } own_form;
 
-static smg_size stride_along(const smg_access *access, int axis) {
-    for (int i = 0; i < access->axis_count; i++)
-        if (access->axis[i] == axis) return access->stride[i];
-    return SMG_SIZE_ZERO;
-}
-
 static const char *number(glsl_writer *w, int64_t value) {
     return GLSL_STRING(w, "%lld", (long long)value);
 }
@@ -78,13 +72,13 @@ static void declare_place(glsl_writer *w, const own_form *f, int x, int j) {
 static const char *right_element(glsl_writer *w, const own_form *f, int x, int j) {
     const char *name = place_name(w, f, x, j), *on = "0";
     int k = f->instr->axes[0], half = f->pairs == k ? x % 2 : 0;
-    if (!f->k_ends) on = glsl_times(w, number(w, x - half), stride_along(f->b, k));
+    if (!f->k_ends) on = glsl_times(w, number(w, x - half), smg_access_stride(f->b, k));
     for (int n = 0; n < f->it.inner_count && !f->columns_end; n++) {
         int axis = f->it.inner_axes[n];
         int64_t at = smg_layout_part(&f->it.inner, axis, SMG_LAYOUT_REGISTER, j);
         if (axis == f->pairs) half = (int)(at % 2);
         if (axis == f->pairs) at -= half;
-        if (at != 0) on = glsl_plus(w, on, glsl_times(w, number(w, at), stride_along(f->b, axis)));
+        if (at != 0) on = glsl_plus(w, on, glsl_times(w, number(w, at), smg_access_stride(f->b, axis)));
     }
     if (f->pairs >= 0) return glsl_pair_element(w, w->k->buffers.items[f->b->buffer].type, name, on, half);
     if (f->pointer != NULL) return GLSL_STRING(w, "%s%s.v[%s]%s", f->pointer->before, name, on, f->pointer->behind);
@@ -124,11 +118,12 @@ static bool known_distance(const glsl_writer *w, const own_form *f, int x, int j
     int k = f->instr->axes[0];
     int64_t stride = 0;
     *out_elements = 0;
-    if (!f->k_ends && !smg_size_is_const(w->k->sizes, stride_along(f->b, k), &stride)) return false;
+    if (!f->k_ends && !smg_size_is_const(w->k->sizes, smg_access_stride(f->b, k), &stride)) return false;
     *out_elements = x * stride;
     for (int n = 0; n < f->it.inner_count && !f->columns_end; n++) {
         int64_t at = smg_layout_part(&f->it.inner, f->it.inner_axes[n], SMG_LAYOUT_REGISTER, j);
-        if (at != 0 && !smg_size_is_const(w->k->sizes, stride_along(f->b, f->it.inner_axes[n]), &stride)) return false;
+        if (at != 0 && !smg_size_is_const(w->k->sizes, smg_access_stride(f->b, f->it.inner_axes[n]), &stride))
+            return false;
         if (at != 0) *out_elements += at * stride;
     }
     return true;

@@ -15,12 +15,6 @@ const char *glsl_whole(glsl_writer *w, const smg_instr *instr, int a) {
     return condition;
 }
 
-static smg_size stride_along(const smg_access *access, int axis) {
-    for (int i = 0; i < access->axis_count; i++)
-        if (access->axis[i] == axis) return access->stride[i];
-    return SMG_SIZE_ZERO;
-}
-
 /* Where matrix n of the subgroup's begins in memory; elements: registers that a lane has of one. */
 static const char *begin_of(glsl_writer *w, const glsl_iter *it, int a, int64_t n, int64_t elements) {
     const smg_access *access = &w->k->accesses.items[a];
@@ -31,7 +25,7 @@ static const char *begin_of(glsl_writer *w, const glsl_iter *it, int a, int64_t 
         const char *at =
             glsl_plus(w, glsl_subgroup_part(w, &it->layout, axis), GLSL_STRING(w, "%lld", (long long)first));
         if (strchr(at, ' ') != NULL) at = GLSL_STRING(w, "(%s)", at);
-        sum = glsl_plus(w, sum, glsl_times(w, at, stride_along(access, axis)));
+        sum = glsl_plus(w, sum, glsl_times(w, at, smg_access_stride(access, axis)));
     }
     return sum;
 }
@@ -43,7 +37,7 @@ static const char *rows_apart(glsl_writer *w, const smg_instr *instr, int a) {
         glsl_fail(w, SMG_INTERNAL, "whole matrices at once of what does not lie so");
         return "0";
     }
-    return glsl_size(w, stride_along(&w->k->accesses.items[a], row));
+    return glsl_size(w, smg_access_stride(&w->k->accesses.items[a], row));
 }
 
 static void open_block(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int a, const char *whole) {

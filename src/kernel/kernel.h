@@ -415,6 +415,12 @@ static inline bool smg_access_has(const smg_access *access, int axis) {
         if (access->axis[i] == axis) return true;
     return false;
 }
+/* Elements from one step along the axis to the next, beside what an index adds; SMG_SIZE_ZERO: it has no such steps. */
+static inline smg_size smg_access_stride(const smg_access *access, int axis) {
+    for (int i = 0; i < access->axis_count; i++)
+        if (access->axis[i] == axis) return access->stride[i];
+    return SMG_SIZE_ZERO;
+}
 /* Number of workgroups for symbol values. false on overflow. */
 bool smg_kernel_grid(const smg_kernel *k, const int64_t *symbols, int64_t *out_workgroups);
 

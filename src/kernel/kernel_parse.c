@@ -325,18 +325,25 @@ static smg_status read_equals(kernel_reader *r, smg_instr *instr) {
     return kernel_read_expr(r, &instr->expr);
 }
 
+/* N AXIS */
+static smg_status read_neighbours(kernel_reader *r, smg_wide *out_wide) {
+    SMG_TRY(kernel_read_int(r, SMG_PAIR, SMG_WIDEST, &out_wide->width));
+    return kernel_read_axis(r, &out_wide->axis);
+}
+
 /* [by N AXIS] */
 static smg_status read_wide(kernel_reader *r, smg_wide *out_wide) {
     if (!kernel_read_keyword(r, "by")) return SMG_OK;
-    SMG_TRY(kernel_read_int(r, SMG_PAIR, SMG_WIDEST, &out_wide->width));
-    return kernel_read_axis(r, &out_wide->axis);
+    return read_neighbours(r, out_wide);
 }
 
 /* [by N AXIS [matrices [else by N AXIS]]] */
 static smg_status read_groups(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(read_wide(r, &instr->wide[0]));
     instr->matrices = instr->wide[0].width > 0 && kernel_read_keyword(r, "matrices");
-    return instr->matrices && kernel_read_keyword(r, "else") ? read_wide(r, &instr->wide[1]) : SMG_OK;
+    if (!instr->matrices || !kernel_read_keyword(r, "else")) return SMG_OK;
+    SMG_TRY(kernel_read_word(r, "by"));
+    return read_neighbours(r, &instr->wide[1]);
 }
 
 /* The tile that is written, and how many neighbours at once. */

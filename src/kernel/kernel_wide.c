@@ -252,12 +252,6 @@ static bool takes_type(const smg_kernel *k, const smg_instr *in, const smg_kbuff
     return buffer->type == SMG_TYPE_F32 || buffer->type == SMG_TYPE_F16;
 }
 
-static bool moves(const smg_access *access, int axis) {
-    for (int i = 0; i < access->axis_count; i++)
-        if (access->axis[i] == axis) return true;
-    return false;
-}
-
 /* Has the workgroup each element of both axes, in one subgroup or in several that hold the same? */
 static bool covers(const smg_kernel *k, const smg_layout *layout, int row, int col) {
     int64_t rows = k->axes.items[row].tile, cols = k->axes.items[col].tile, lanes = k->lanes;
@@ -282,7 +276,7 @@ bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *in, smg_wid
         int row = layout->axes[i % 2].axis, col = layout->axes[1 - i % 2].axis, turned = i / 2;
         int apart = turned ? col : row;
         smg_wide wide = {.width = GROUP_BYTES / (int)smg_type_device_bytes(buffer->type), .axis = turned ? row : col};
-        if (!smg_matrix_lays(&k->matrix, use, layout, row, col) || !moves(access, apart)) continue;
+        if (!smg_matrix_lays(&k->matrix, use, layout, row, col) || !smg_access_has(access, apart)) continue;
         if ((turned && use != SMG_FRAGMENTS_RIGHT) || (!factor && !covers(k, layout, row, col))) continue;
         if (smg_access_aligned(k, number, wide) == SMG_ALIGNED_NEVER) continue;
         *out_wide = wide;
@@ -310,9 +304,7 @@ bool smg_kernel_spills_matrices(const smg_kernel *k, const smg_instr *spill, smg
 static bool stores_halves(const smg_kernel *k, const smg_access *access, int axis) {
     const smg_kbuffer *buffer = &k->buffers.items[access->buffer];
     if (access->index != SMG_EXPR_NONE || buffer->type != SMG_TYPE_F16 || smg_kbuffer_is_blocked(buffer)) return false;
-    for (int i = 0; i < access->axis_count; i++)
-        if (access->axis[i] == axis) return smg_size_is_one(k->sizes, access->stride[i]);
-    return false;
+    return smg_size_is_one(k->sizes, smg_access_stride(access, axis));
 }
 
 /* Each element once, in lanes and in registers of the tile's own. */

@@ -83,25 +83,19 @@ static void widen_map(const smg_kernel *k, const smg_target *target, smg_instr *
         in->wide[0] = pair;
 }
 
-/* Does the program know how far neighbours along the axis are apart in memory? */
-static bool is_constant_apart(const smg_kernel *k, int access, int axis) {
-    const smg_access *x = &k->accesses.items[access];
-    for (int i = 0; i < x->axis_count; i++)
-        if (x->axis[i] == axis) return smg_size_is_const(k->sizes, x->stride[i], NULL);
-    return true;
-}
-
 /* What lies as matrices in lanes and in memory goes so: drivers keep no address for each element or pair then. On
  * one GPU two products in turn took 159 us with the left factor loaded one by one, 140 with results stored so, 129 with
  * neither; 167 where both went by pairs. Rows that are a size apart are stored by pairs where lanes have such: 5.8 us
- * for 11.8 of 8 x 512 x 512 sums (bench/NOTES.md). So are matrices that the end of an axis cuts. */
+ * for 11.8 of 8 x 512 x 512 sums (bench/NOTES.md). So are matrices that the end of an axis cuts. Pairs are of 16
+ * bits. */
 static void widen_whole(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     smg_wide whole, pair = in->wide[0];
     bool stores = in->kind == SMG_I_STORE;
     int row, access = stores ? in->a : smg_kernel_plain_load(k, in->expr);
     if (pair.width > SMG_PAIR || access < 0 || !has_elements(k, target, access)) return;
     in->matrices = smg_kernel_whole_matrices(k, in, &whole, &row);
-    if (stores && pair.width == SMG_PAIR && in->matrices) in->matrices = is_constant_apart(k, access, row);
+    if (in->matrices && stores && pair.width == SMG_PAIR)
+        in->matrices = smg_size_is_const(k->sizes, smg_access_stride(&k->accesses.items[access], row), NULL);
     if (!in->matrices) return;
     in->wide[0] = whole;
     if (stores) in->wide[1] = pair;

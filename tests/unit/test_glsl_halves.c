@@ -318,7 +318,7 @@ static void test_stored_matrices(void **state) {
         smg_kernel *again = glsl_parse(f, arena, smg_text_cstr(&text));
         assert_int_equal(again->code.items[0].wide[constant].width, SMG_PAIR);
         smg_text_free(&text);
-        store->wide[constant].width = SMG_WIDE; /* which no lane has side by side */
+        store->wide[constant].width = SMG_WIDE; /* no lane has so many side by side */
         assert_int_equal(smg_kernel_verify(f->ctx, k), SMG_INTERNAL);
         assert_non_null(strstr(smg_context_error(f->ctx), "no lane owns runs of 4 along axis 'j'"));
         smg_context_clear_error(f->ctx);
@@ -446,6 +446,11 @@ static void test_spilled_matrices(void **state) {
         run_spilled(f, arena, k, smg_text_cstr(&text));
 #endif
     smg_text_free(&text);
+    k->code.items[1].wide[1] = (smg_wide){.width = SMG_PAIR, .axis = 1}; /* which is of stores */
+    assert_int_equal(smg_kernel_verify(f->ctx, k), SMG_INTERNAL);
+    assert_non_null(strstr(smg_context_error(f->ctx), "and it does not store"));
+    smg_context_clear_error(f->ctx);
+    k->code.items[1].wide[1].width = 0;
     k->tiles.items[1].type = SMG_TYPE_F32; /* matrices of halves */
     assert_int_equal(smg_kernel_verify(f->ctx, k), SMG_INTERNAL);
     smg_context_clear_error(f->ctx);

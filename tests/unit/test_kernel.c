@@ -522,6 +522,9 @@ static void test_broken_text(void **state) {
     assert_unreadable("kernel x\naxis i = 4 tile 4\nlayout 0 = [i] lanes j*4\n", "the name of an axis");
     assert_unreadable("kernel x\naxis i = 4 tile 4\nlayout 0 = [i] lanes *524288 *524288\n", "fewer bits");
     assert_unreadable("kernel x\naccess 1 = - at [0]\n", "1 is outside [0, 0]");
+    assert_unreadable("kernel x\naxis i = 8 tile 8\nlayout 0 = [i] lanes i*8\nbuffer y f32 [8] value 0 written\n"
+                      "access 0 = y at [0] i*[1]\ncode\n  store 0 by 4 i matrices else over [i] layout 0 = 1\n",
+                      "expected by");
 }
 
 /* Every prefix of a program is read or refused, never worse. */

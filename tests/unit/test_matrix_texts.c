@@ -87,6 +87,9 @@ static const change changes[] = {
     {"store 3 over", "store 3 by 8 n matrices over", "whole matrices at once of what does not lie so"},
     {"store 3 over", "store 3 by 4 i matrices over", "whole matrices at once of what does not lie so"},
     {"set p = exp(s)", "set p by 8 j matrices = exp(s)", "whole matrices at once of what does not lie so"},
+    {"store 3 over", "store 3 by 4 n matrices else by 2 n over", "access 3 has no aligned groups of 2 along axis 'n'"},
+    {"store 3 over", "store 3 by 4 n matrices else by 2 i over", "no lane owns runs of 2 along axis 'i'"},
+    {"store 3 over", "store 3 by 4 n matrices else by 8 n over", "8 neighbours at once, not 4"},
 };
 
 /* y = a b, of slices that are on their way for four steps: fetched, put, taken, multiplied. */
