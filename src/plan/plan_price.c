@@ -100,11 +100,9 @@ static bool fill_schedulers(const smg_target *t, const plan_counts *c, double wo
     return c->lanes * workgroups >= 2 * plan_width(t);
 }
 
-#define FEW_WAVES 4.0 /* of more, the last one starts where the others end */
-
 static double waves_of(const smg_target *t, const plan_counts *c, double residents) {
-    double of_core = ceil(c->workgroups / (double)t->cores), waves = of_core / plan_lesser(of_core, residents);
-    return waves < FEW_WAVES ? ceil(waves) : waves;
+    double of_core = ceil(c->workgroups / (double)t->cores);
+    return ceil(of_core / plan_lesser(of_core, residents));
 }
 
 typedef struct core_share {
@@ -117,7 +115,6 @@ typedef struct core_share {
 static double in_waves(const smg_target *t, const plan_counts *c, const core_share *s) {
     double waves = s->workgroups / s->residents, left = s->workgroups - floor(waves) * s->residents;
     double all = together_seconds(s->residents, s->work, s->wait);
-    if (waves >= FEW_WAVES) return waves * all;
     if (left > 0 && !fill_schedulers(t, c, left)) return ceil(waves) * all;
     return floor(waves) * all + (left > 0 ? together_seconds(left, s->work, s->wait) : 0);
 }
