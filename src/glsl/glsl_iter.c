@@ -63,7 +63,8 @@ void glsl_check_axes(glsl_iter *it, const int *axes, int count) {
 }
 
 bool glsl_always_valid(const glsl_writer *w, int axis) {
-    return smg_kernel_comes_out_even(w->k, axis, w->looped[axis]);
+    bool whole = w->looped[axis] && smg_kernel_loop_is_whole(w->k, &w->k->code.items[w->open[axis]]);
+    return whole || smg_kernel_comes_out_even(w->k, axis, w->looped[axis]);
 }
 
 const char *glsl_valid_text(glsl_writer *w, int a, const char *coord) {

@@ -182,6 +182,7 @@ static bool open_first(glsl_writer *w, int axis, int loop, int64_t ahead) {
     const char *first = glsl_loop_first(w, loop), *end = glsl_loop_end(w, loop);
     const char *step = ahead > 0 ? GLSL_STRING(w, "%s + %lld", first, (long long)ahead) : first;
     w->looped[axis] = true;
+    w->open[axis] = loop;
     glsl_open(w, GLSL_STRING(w, "if (%s < %s)", step, end));
     GLSL_LINE(w, "int at_%s = %s;", w->axis_name[axis], first);
     return true;

@@ -580,6 +580,10 @@ int smg_kernel_stride_sign(const smg_kernel *k, smg_size stride);
  * the access of a bound that reaches beyond its buffer. */
 int smg_kernel_loop_range(const smg_kernel *k, const smg_instr *loop, const int64_t *symbols, const int64_t *base,
                           const smg_karray *buffers, int64_t *out_first, int64_t *out_end);
+/* Where the whole tiles of the axis end. */
+smg_size smg_kernel_whole_extent(const smg_kernel *k, int axis);
+/* Does the loop end there, so that every element of its steps is valid along its axis? */
+bool smg_kernel_loop_is_whole(const smg_kernel *k, const smg_instr *loop);
 /* The loop whose first step an instruction outside of it, which may work ahead, is for; -1. */
 int smg_kernel_next_loop(const smg_kernel *k, int at);
 

@@ -156,6 +156,19 @@ int smg_kernel_loop_range(const smg_kernel *k, const smg_instr *loop, const int6
     return p.outside;
 }
 
+smg_size smg_kernel_whole_extent(const smg_kernel *k, int a) {
+    const smg_kaxis *axis = &k->axes.items[a];
+    smg_size tile = smg_size_const(k->sizes, axis->tile);
+    return smg_size_mul(k->sizes, smg_size_div(k->sizes, axis->extent, tile), tile);
+}
+
+bool smg_kernel_loop_is_whole(const smg_kernel *k, const smg_instr *loop) {
+    if (loop->range == NULL || loop->range->to == SMG_EXPR_NONE) return false;
+    const smg_expr_node *end = smg_expr_get(k->exprs, loop->range->to);
+    const smg_kleaf *leaf = end->prim == SMG_PRIM_LEAF ? &k->leaves.items[end->leaf] : NULL;
+    return leaf != NULL && leaf->what == SMG_KLEAF_SIZE && leaf->size == smg_kernel_whole_extent(k, loop->axes[0]);
+}
+
 int smg_kernel_next_loop(const smg_kernel *k, int at) {
     int axis = smg_instr_ahead_axis(k, &k->code.items[at]);
     for (int i = at + 1; axis >= 0 && i < k->code.count; i++) {

@@ -71,6 +71,7 @@ static const pass passes[] = {
     {{"unroll", "short loops and products are written out within the budget of code"}, .sized = unroll},
     {{"early", "what a store loads is loaded in front of it, or of the loop before"}, .last = lower_early},
     {{"wide", "neighbours that lie side by side are loaded and stored at once"}, .last = widen},
+    {{"peel", "a step that is not whole is a loop of its own"}, .last = lower_peel},
     {{"even", "sizes are named whose multiples need fewer checks"}, .last = find_evens},
 };
 

@@ -242,6 +242,9 @@ smg_status lower_memory(lower_sized *l);
 /* lower_early.c: what stores load is loaded in front of them. */
 smg_status lower_early(lower_sized *l);
 
+/* lower_peel.c: the step of a loop that is not whole becomes a loop of its own. */
+smg_status lower_peel(lower_sized *l);
+
 /* lower_barriers.c: barriers that order nothing go. */
 smg_status lower_barriers(lower_sized *l);
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lower/lower.h"
@@ -732,6 +733,47 @@ static void slices_run_along_memory(void **state) {
     finish(&f);
 }
 
+/* ---- steps that are not whole ------------------------------------------------------------------------ */
+
+static int count_ranges(const smg_kernel *k, bool whole) {
+    int count = 0;
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        count += in->kind == SMG_I_LOOP && in->range != NULL && smg_kernel_loop_is_whole(k, in) == whole;
+    }
+    return count;
+}
+
+/* Loops over slices of a row, and those of them that were peeled. */
+static void count_peeled(const char *columns, const char *target, int *out_loops, int *out_peeled) {
+    fixture f;
+    char text[256];
+    snprintf(text, sizeof text,
+             "graph sums\ndim rows\nx = input f32[rows, %s]\ne = exp(x)\ny = sum(e) axis=-1\noutput y = y\n", columns);
+    start(&f, NULL, text, target);
+    *out_loops = *out_peeled = 0;
+    for (int s = 0; s < f.schedules.items.count; s++) {
+        const smg_kernel *k = lower(&f, s);
+        if (k == NULL) continue;
+        int loops = count_kind(k, 0, k->code.count, SMG_I_LOOP), peeled = count_ranges(k, true);
+        assert_int_equal(count_ranges(k, false), peeled); /* a step behind each */
+        *out_loops += loops - peeled;
+        *out_peeled += peeled;
+    }
+    finish(&f);
+}
+
+static void the_last_step_asks(void **state) {
+    int loops, peeled;
+    (void)state;
+    count_peeled("50000", "h200", &loops, &peeled);
+    assert_true(peeled > loops / 2);                /* a row may be little more than a slice */
+    count_peeled("65536", "h200", &loops, &peeled); /* it comes out even */
+    assert_true(loops > 0 && peeled == 0);
+    count_peeled("50000", "lavapipe", &loops, &peeled); /* checks cost little, another body its building */
+    assert_true(loops > 0 && peeled == 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_has_two_barriers),
@@ -753,6 +795,7 @@ int main(void) {
         cmocka_unit_test(operands_may_lack_k),
         cmocka_unit_test(updates_are_for_whole_sums),
         cmocka_unit_test(products_have_rows_of_their_own),
+        cmocka_unit_test(the_last_step_asks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

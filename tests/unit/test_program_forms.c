@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include "base/base.h"
 
 #if SMG_VULKAN
@@ -106,6 +108,40 @@ static void attention(void **state) {
     static const int64_t sizes[RUNS][4] = {
         {1, 2, 128, 128}, {1, 2, 77, 53}, {1, 2, 256, 128}, {2, 1, 128, 130}, {1, 2, 128, 128}};
     check_graph("tests/graphs/attention.smg", NULL, sizes);
+}
+
+/* Loops whose last step, which is not whole, stands behind them. */
+static int peeled_loops(const fixture *f) {
+    int count = 0;
+    for (int i = 0; i < f->run.c->plan->steps.count; i++) {
+        const smg_kernel *k = f->run.c->plan->steps.items[i].kernel;
+        for (int c = 0; c < k->code.count; c++)
+            count += k->code.items[c].kind == SMG_I_LOOP && smg_kernel_loop_is_whole(k, &k->code.items[c]);
+    }
+    return count;
+}
+
+static void the_last_step_asks(void **state) {
+    (void)state;
+    static const char *const extents[] = {"50004", "50001", "n"};
+    static const int64_t sizes[] = {3, 5, 50004, 4097, 255, 1};
+    for (size_t e = 0; e < SMG_COUNT_OF(extents); e++) {
+        fixture f;
+        char text[512];
+        start(&f);
+        snprintf(text, sizeof text,
+                 "graph slices\ndim rows\ndim n max 60000\nx = input f32[rows, %s]\nz = input f32[rows, n]\n"
+                 "m = reduce_max(x) axis=-1 keep\nd = sub(x, m)\ne = exp(d)\ny = sum(e) axis=-1\n"
+                 "w = sum(z) axis=-1\noutput y = y\noutput w = w\n",
+                 extents[e]);
+        device_graph_parse(&f.run, text);
+        compile(&f, *smg_vk_target(f.run.dev));
+        assert_true(peeled_loops(&f) > 0);
+        device_graph_expect_ok(&f.run, smg_program_create(f.run.ctx, f.run.c->bundle, f.run.dev, NULL, &f.run.program));
+        for (size_t n = 2; n < SMG_COUNT_OF(sizes); n++)
+            device_graph_check(&f.run, f.run.g->name, (int64_t[]){sizes[n % 2], sizes[n], 0, 0}, (uint64_t)n);
+        device_graph_close(&f.run);
+    }
 }
 
 static void product_of_rows(void **state) {
@@ -227,6 +263,7 @@ static void refuses_a_wrong_form(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention),
+        cmocka_unit_test(the_last_step_asks),
         cmocka_unit_test(product_of_rows),
         cmocka_unit_test(residual_and_norm),
         cmocka_unit_test(strides_by_a_symbol),
