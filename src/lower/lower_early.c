@@ -1,7 +1,12 @@
-/* Loads in front of stores. A driver moves no load over a store that may change what it reads, so what a store's
- * expression loads is loaded first, for all of the lane's elements: the loads are under way together. As many as find
- * room beside the tiles that the program needs. Where a core has registers to spare they are under way during the loop
- * in front of the stores, too: workgroups that began together end together, and have nothing else to do then. */
+/* Loads in front of what computes with them, as instructions of their own.
+ *
+ * Stores. A driver moves no load over a store that may change what it reads, so what a store's expression loads is
+ * loaded first, for all of the lane's elements: the loads are under way together. As many as find room beside the
+ * tiles that the program needs. Where a core has registers to spare they are under way during the loop in front of the
+ * stores, too: workgroups that began together end together, and have nothing else to do then.
+ *
+ * Neighbours. Whether rows as long as a sequence let loads go by groups only a run knows. A load alone goes either way,
+ * one among others of an expression goes element by element; so it is taken out. */
 #include "kernel/kernel_live.h"
 #include "lower/lower_internal.h"
 
@@ -15,9 +20,9 @@ typedef struct early {
     int count;
 } early;
 
-/* Where the elements of the access are that the store's lanes ask for. */
-static smg_layout layout_of(const smg_kernel *k, const smg_instr *store, const smg_access *access) {
-    const smg_layout *all = &k->layouts.items[store->layout];
+/* Where the elements of the access are that the instruction's lanes ask for. */
+static smg_layout layout_of(const smg_kernel *k, const smg_instr *in, const smg_access *access) {
+    const smg_layout *all = smg_kernel_layout(k, in);
     int axes[SMG_LAYOUT_AXES], count = 0;
     for (int i = 0; i < all->axis_count; i++)
         if (smg_access_has(access, all->axes[i].axis)) axes[count++] = all->axes[i].axis;
@@ -41,9 +46,9 @@ static void take_load(void *user, int leaf) {
 }
 
 /* A tile of what the leaf loads; -1 when memory is out. */
-static int add_tile(lower_sized *l, const smg_instr *store, int leaf) {
+static int add_tile(lower_sized *l, const smg_instr *in, int leaf) {
     smg_kernel *k = l->k;
-    smg_layout own = layout_of(k, store, &k->accesses.items[k->leaves.items[leaf].index]);
+    smg_layout own = layout_of(k, in, &k->accesses.items[k->leaves.items[leaf].index]);
     smg_tile tile = {.name = smg_arena_format(l->arena, "early%d", k->tiles.count),
                      .type = smg_kind_type(k->leaves.items[leaf].kind),
                      .residence = SMG_REGISTER,
@@ -74,18 +79,18 @@ static int place_of(const lower_sized *l, int at, int64_t registers) {
     return loop >= 0 && 2 * (smg_kernel_registers(l->k) + registers) <= t->registers_lane ? loop : at;
 }
 
-/* What the store at `at` loads is loaded at `to`. */
-static smg_status move_load(lower_sized *l, int at, int to, int leaf) {
+/* What the instruction at `at` loads is loaded at `to`. */
+static smg_status move_load(lower_sized *l, int at, int to, int leaf, const char *note) {
     smg_kernel *k = l->k;
-    smg_instr *store = &k->code.items[at], set = lower_blank(SMG_I_SET);
-    set.dst = add_tile(l, store, leaf);
+    smg_instr *in = &k->code.items[at], set = lower_blank(SMG_I_SET);
+    set.dst = add_tile(l, in, leaf);
     if (set.dst < 0) return SMG_MEMORY;
     set.expr = smg_expr_leaf(k->exprs, k->leaves.items[leaf].kind, leaf);
-    set.note = to == at ? "in front of the stores" : "in front of the loop";
+    set.note = note;
     smg_expr with = lower_tile_element(k, set.dst);
     if (set.expr == SMG_EXPR_NONE || with == SMG_EXPR_NONE) return SMG_MEMORY;
-    store->expr = lower_replace(k->exprs, store->expr, set.expr, with);
-    if (store->expr == SMG_EXPR_NONE) return SMG_MEMORY;
+    in->expr = lower_replace(k->exprs, in->expr, set.expr, with);
+    if (in->expr == SMG_EXPR_NONE) return SMG_MEMORY;
     return lower_insert(k, to, set);
 }
 
@@ -95,17 +100,58 @@ static int64_t room(const smg_kernel *k, const smg_target *target) {
     return half < EARLY_REGISTERS ? half : EARLY_REGISTERS;
 }
 
+static smg_status before_store(lower_sized *l, int *io_at) {
+    smg_kernel *k = l->k;
+    int64_t registers = room(k, l->target);
+    early e = {.l = l, .at = *io_at, .registers = registers};
+    smg_expr_leaves(k->exprs, k->code.items[*io_at].expr, take_load, &e);
+    int to = place_of(l, *io_at, registers - e.registers);
+    const char *note = to == *io_at ? "in front of the stores" : "in front of the loop";
+    for (int n = 0; n < e.count; n++) SMG_TRY(move_load(l, (*io_at)++, to++, e.loads[n], note));
+    return e.count > 0 ? kernel_live_keep(k) : SMG_OK; /* what the next store finds taken */
+}
+
+/* ---- neighbours, if sizes allow ---------------------------------------------------------------------------- */
+
+typedef struct by_sizes {
+    const smg_kernel *k;
+    smg_wide wide;
+    int loads[SMG_ACCESS_AXES]; /* leaves to move */
+    int count;
+} by_sizes;
+
+static void take_by_sizes(void *user, int leaf) {
+    by_sizes *s = user;
+    const smg_kleaf *f = &s->k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_LOAD || s->count == (int)SMG_COUNT_OF(s->loads)) return;
+    const smg_access *access = &s->k->accesses.items[f->index];
+    bool input = access->index == SMG_EXPR_NONE && !s->k->buffers.items[access->buffer].written;
+    if (!input || smg_access_aligned(s->k, f->index, s->wide) != SMG_ALIGNED_BY_SIZES) return;
+    for (int i = 0; i < s->count; i++)
+        if (s->loads[i] == leaf) return;
+    s->loads[s->count++] = leaf;
+}
+
+static smg_status before_set(lower_sized *l, int *io_at) {
+    const smg_kernel *k = l->k;
+    const smg_instr *set = &k->code.items[*io_at];
+    by_sizes s = {.k = k, .wide = {.width = SMG_WIDE, .axis = smg_kernel_run_axis(k, set)}};
+    if (s.wide.axis < 0) s.wide = (smg_wide){.width = SMG_PAIR, .axis = smg_kernel_pair_axis(k, set)};
+    if (s.wide.axis < 0 || smg_kernel_plain_load(k, set->expr) >= 0) return SMG_OK;
+    smg_expr_leaves(k->exprs, set->expr, take_by_sizes, &s);
+    for (int n = 0; n < s.count; n++, (*io_at)++)
+        SMG_TRY(move_load(l, *io_at, *io_at, s.loads[n], "by neighbours, where sizes allow"));
+    return SMG_OK;
+}
+
 smg_status lower_early(lower_sized *l) {
     smg_kernel *k = l->k;
+    bool waits = smg_target_hides_loads(l->target);
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
-        if (in->kind != SMG_I_STORE || smg_layout_registers(&k->layouts.items[in->layout]) == 1) continue;
-        int64_t registers = room(k, l->target);
-        early e = {.l = l, .at = i, .registers = registers};
-        smg_expr_leaves(k->exprs, in->expr, take_load, &e);
-        int to = place_of(l, i, registers - e.registers);
-        for (int n = 0; n < e.count; n++) SMG_TRY(move_load(l, i++, to++, e.loads[n]));
-        if (e.count > 0) SMG_TRY(kernel_live_keep(k)); /* what the next store finds taken */
+        bool stores = in->kind == SMG_I_STORE && smg_layout_registers(&k->layouts.items[in->layout]) > 1;
+        if (stores) SMG_TRY(before_store(l, &i));
+        if (in->kind == SMG_I_SET && in->ahead == 0 && waits) SMG_TRY(before_set(l, &i));
     }
-    return SMG_OK;
+    return kernel_live_keep(k);
 }

@@ -239,7 +239,7 @@ smg_status lower_deal(lower_sized *l, int at, int turn, int *out_share);
 /* lower_memory.c: shared tiles that are never needed together lie on the same memory. */
 smg_status lower_memory(lower_sized *l);
 
-/* lower_early.c: what stores load is loaded in front of them. */
+/* lower_early.c: loads of stores, and of maps by neighbours, as instructions of their own. */
 smg_status lower_early(lower_sized *l);
 
 /* lower_peel.c: the step of a loop that is not whole becomes a loop of its own. */

@@ -774,6 +774,46 @@ static void the_last_step_asks(void **state) {
     assert_true(loops > 0 && peeled == 0);
 }
 
+/* ---- neighbours, where sizes allow ------------------------------------------------------------------- */
+
+static const char biased[] = "graph biased\n"
+                             "dim s max 4096\n"
+                             "q = input f16[8, s, 64]\n"
+                             "k = input f16[8, s, 64]\n"
+                             "v = input f16[8, s, 64]\n"
+                             "bias = input f16[8, s, s]\n"
+                             "scores = contract(q, k) \"hid,hjd->hij\"\n"
+                             "biased = add(scores, bias)\n"
+                             "top = reduce_max(biased) axis=-1 keep\n"
+                             "low = sub(biased, top)\n"
+                             "weight = exp(low)\n"
+                             "total = sum(weight) axis=-1 keep\n"
+                             "share = div(weight, total)\n"
+                             "y = contract(share, v) \"hij,hjd->hid\"\n"
+                             "output y = y\n";
+
+/* Rows of the bias are as long as a sequence: its loads go by pairs where that is even. As parts of an expression they
+ * would go one by one. */
+static void loads_go_by_pairs_where_sizes_allow(void **state) {
+    fixture f;
+    int made = 0;
+    (void)state;
+    start(&f, NULL, biased, "h200");
+    for (int s = 0; s < f.schedules.items.count; s++) {
+        if (f.schedules.items.items[s].matrix == NULL) continue;
+        const smg_kernel *k = lower(&f, s);
+        int at = k != NULL ? load_of(k, "bias") : -1;
+        if (at < 0) continue;
+        const smg_instr *in = &k->code.items[at];
+        int access = smg_kernel_plain_load(k, in->expr);
+        assert_int_equal(in->wide[0].width, SMG_PAIR);
+        assert_int_equal(smg_access_aligned(k, access, in->wide[0]), SMG_ALIGNED_BY_SIZES);
+        made++;
+    }
+    assert_true(made > 0);
+    finish(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_has_two_barriers),
@@ -796,6 +836,7 @@ int main(void) {
         cmocka_unit_test(updates_are_for_whole_sums),
         cmocka_unit_test(products_have_rows_of_their_own),
         cmocka_unit_test(the_last_step_asks),
+        cmocka_unit_test(loads_go_by_pairs_where_sizes_allow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
