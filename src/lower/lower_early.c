@@ -12,12 +12,27 @@
 
 #define EARLY_REGISTERS 96 /* at most, that loads ahead of the stores take */
 
+/* Leaves that an instruction is to have as tiles. */
+typedef struct loads {
+    int leaf[SMG_ACCESS_AXES];
+    int count;
+} loads;
+
+/* What the leaf loads, if that may be loaded elsewhere, and is not on the list; NULL. */
+static const smg_access *movable(const smg_kernel *k, const loads *list, int leaf) {
+    const smg_kleaf *f = &k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_LOAD || list->count == (int)SMG_COUNT_OF(list->leaf)) return NULL;
+    const smg_access *access = &k->accesses.items[f->index];
+    bool input = access->index == SMG_EXPR_NONE && !k->buffers.items[access->buffer].written;
+    for (int i = 0; i < list->count; i++) input = input && list->leaf[i] != leaf;
+    return input ? access : NULL;
+}
+
 typedef struct early {
     lower_sized *l;
     int at; /* the store */
     int64_t registers;
-    int loads[SMG_ACCESS_AXES]; /* leaves to move */
-    int count;
+    loads loads;
 } early;
 
 /* Where the elements of the access are that the instruction's lanes ask for. */
@@ -31,18 +46,14 @@ static smg_layout layout_of(const smg_kernel *k, const smg_instr *in, const smg_
 
 static void take_load(void *user, int leaf) {
     early *e = user;
-    smg_kernel *k = e->l->k;
-    const smg_kleaf *f = &k->leaves.items[leaf];
-    if (f->what != SMG_KLEAF_LOAD || e->count == (int)SMG_COUNT_OF(e->loads)) return;
-    const smg_access *access = &k->accesses.items[f->index];
-    if (access->index != SMG_EXPR_NONE || k->buffers.items[access->buffer].written) return;
-    for (int i = 0; i < e->count; i++)
-        if (e->loads[i] == leaf) return;
+    const smg_kernel *k = e->l->k;
+    const smg_access *access = movable(k, &e->loads, leaf);
+    if (access == NULL) return;
     smg_layout own = layout_of(k, &k->code.items[e->at], access);
     int64_t registers = smg_layout_registers(&own);
     if (own.axis_count > SMG_TILE_AXES || registers > e->registers) return;
     e->registers -= registers;
-    e->loads[e->count++] = leaf;
+    e->loads.leaf[e->loads.count++] = leaf;
 }
 
 /* A tile of what the leaf loads; -1 when memory is out. */
@@ -107,8 +118,8 @@ static smg_status before_store(lower_sized *l, int *io_at) {
     smg_expr_leaves(k->exprs, k->code.items[*io_at].expr, take_load, &e);
     int to = place_of(l, *io_at, registers - e.registers);
     const char *note = to == *io_at ? "in front of the stores" : "in front of the loop";
-    for (int n = 0; n < e.count; n++) SMG_TRY(move_load(l, (*io_at)++, to++, e.loads[n], note));
-    return e.count > 0 ? kernel_live_keep(k) : SMG_OK; /* what the next store finds taken */
+    for (int n = 0; n < e.loads.count; n++) SMG_TRY(move_load(l, (*io_at)++, to++, e.loads.leaf[n], note));
+    return e.loads.count > 0 ? kernel_live_keep(k) : SMG_OK; /* what the next store finds taken */
 }
 
 /* ---- neighbours, if sizes allow ---------------------------------------------------------------------------- */
@@ -116,32 +127,26 @@ static smg_status before_store(lower_sized *l, int *io_at) {
 typedef struct by_sizes {
     const smg_kernel *k;
     smg_wide wide;
-    int loads[SMG_ACCESS_AXES]; /* leaves to move */
-    int count;
+    loads loads;
 } by_sizes;
 
 static void take_by_sizes(void *user, int leaf) {
     by_sizes *s = user;
-    const smg_kleaf *f = &s->k->leaves.items[leaf];
-    if (f->what != SMG_KLEAF_LOAD || s->count == (int)SMG_COUNT_OF(s->loads)) return;
-    const smg_access *access = &s->k->accesses.items[f->index];
-    bool input = access->index == SMG_EXPR_NONE && !s->k->buffers.items[access->buffer].written;
-    if (!input || smg_access_aligned(s->k, f->index, s->wide) != SMG_ALIGNED_BY_SIZES) return;
-    for (int i = 0; i < s->count; i++)
-        if (s->loads[i] == leaf) return;
-    s->loads[s->count++] = leaf;
+    if (movable(s->k, &s->loads, leaf) == NULL) return;
+    if (smg_access_aligned(s->k, s->k->leaves.items[leaf].index, s->wide) == SMG_ALIGNED_BY_SIZES)
+        s->loads.leaf[s->loads.count++] = leaf;
 }
 
 static smg_status before_set(lower_sized *l, int *io_at) {
-    const smg_kernel *k = l->k;
+    smg_kernel *k = l->k;
     const smg_instr *set = &k->code.items[*io_at];
     by_sizes s = {.k = k, .wide = {.width = SMG_WIDE, .axis = smg_kernel_run_axis(k, set)}};
     if (s.wide.axis < 0) s.wide = (smg_wide){.width = SMG_PAIR, .axis = smg_kernel_pair_axis(k, set)};
     if (s.wide.axis < 0 || smg_kernel_plain_load(k, set->expr) >= 0) return SMG_OK;
     smg_expr_leaves(k->exprs, set->expr, take_by_sizes, &s);
-    for (int n = 0; n < s.count; n++, (*io_at)++)
-        SMG_TRY(move_load(l, *io_at, *io_at, s.loads[n], "by neighbours, where sizes allow"));
-    return SMG_OK;
+    for (int n = 0; n < s.loads.count; n++, (*io_at)++)
+        SMG_TRY(move_load(l, *io_at, *io_at, s.loads.leaf[n], "by neighbours, where sizes allow"));
+    return s.loads.count > 0 ? kernel_live_keep(k) : SMG_OK;
 }
 
 smg_status lower_early(lower_sized *l) {
@@ -150,8 +155,9 @@ smg_status lower_early(lower_sized *l) {
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         bool stores = in->kind == SMG_I_STORE && smg_layout_registers(&k->layouts.items[in->layout]) > 1;
+        bool sets = in->kind == SMG_I_SET && in->ahead == 0 && waits;
         if (stores) SMG_TRY(before_store(l, &i));
-        if (in->kind == SMG_I_SET && in->ahead == 0 && waits) SMG_TRY(before_set(l, &i));
+        if (sets) SMG_TRY(before_set(l, &i));
     }
-    return kernel_live_keep(k);
+    return SMG_OK;
 }

@@ -25,11 +25,20 @@ smg_status lower_insert(smg_kernel *k, int at, smg_instr instr) {
     return SMG_OK;
 }
 
+smg_expr lower_leaf_of(smg_kernel *k, smg_kleaf leaf) {
+    smg_kleaf *slot = SMG_ARRAY_PUSH(k->arena, &k->leaves);
+    if (slot == NULL) return SMG_EXPR_NONE;
+    *slot = leaf;
+    return smg_expr_leaf(k->exprs, leaf.kind, k->leaves.count - 1);
+}
+
 smg_expr lower_tile_element(smg_kernel *k, int tile) {
-    smg_kleaf *leaf = SMG_ARRAY_PUSH(k->arena, &k->leaves);
-    if (leaf == NULL) return SMG_EXPR_NONE;
-    *leaf = (smg_kleaf){.what = SMG_KLEAF_TILE, .kind = smg_tile_kind(&k->tiles.items[tile]), .index = tile};
-    return smg_expr_leaf(k->exprs, leaf->kind, k->leaves.count - 1);
+    smg_kind kind = smg_tile_kind(&k->tiles.items[tile]);
+    return lower_leaf_of(k, (smg_kleaf){.what = SMG_KLEAF_TILE, .kind = kind, .index = tile});
+}
+
+smg_expr lower_size(smg_kernel *k, smg_size size) {
+    return lower_leaf_of(k, (smg_kleaf){.what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = size});
 }
 
 smg_status lower_emit_set(lowering *l, int tile, smg_expr expr, const char *note) {

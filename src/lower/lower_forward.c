@@ -53,13 +53,6 @@ static bool has_loop(const smg_kernel *k, int axis) {
     return false;
 }
 
-static int add_leaf(smg_kernel *k, smg_kleaf leaf) {
-    smg_kleaf *slot = SMG_ARRAY_PUSH(k->arena, &k->leaves);
-    if (slot == NULL) return -1;
-    *slot = leaf;
-    return k->leaves.count - 1;
-}
-
 /* Is the element at hand inside the axis? SMG_EXPR_NONE when memory is out. */
 static smg_expr inside(smg_kernel *k, int axis) {
     smg_access *form = SMG_ARRAY_PUSH(k->arena, &k->accesses);
@@ -67,12 +60,11 @@ static smg_expr inside(smg_kernel *k, int axis) {
     *form = (smg_access){.buffer = -1, .offset = SMG_SIZE_ZERO, .axis_count = 1, .index = SMG_EXPR_NONE};
     form->axis[0] = axis;
     form->stride[0] = smg_size_const(k->sizes, 1);
-    smg_size extent = k->axes.items[axis].extent;
-    int at = add_leaf(k, (smg_kleaf){.what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT, .index = k->accesses.count - 1});
-    int end = add_leaf(k, (smg_kleaf){.what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = extent});
-    if (at < 0 || end < 0) return SMG_EXPR_NONE;
-    smg_expr index = smg_expr_leaf(k->exprs, SMG_KIND_INT, at), size = smg_expr_leaf(k->exprs, SMG_KIND_INT, end);
-    return smg_expr_make(k->exprs, SMG_PRIM_LT, index, size, SMG_EXPR_NONE);
+    int number = k->accesses.count - 1;
+    smg_expr at = lower_leaf_of(k, (smg_kleaf){.what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT, .index = number});
+    smg_expr end = lower_size(k, k->axes.items[axis].extent);
+    if (at == SMG_EXPR_NONE || end == SMG_EXPR_NONE) return SMG_EXPR_NONE;
+    return smg_expr_make(k->exprs, SMG_PRIM_LT, at, end, SMG_EXPR_NONE);
 }
 
 smg_expr lower_until_end(smg_kernel *k, int axis, smg_expr value) {

@@ -124,8 +124,10 @@ void lower_go_on(lowering *l, int product);
 smg_instr lower_blank(smg_instr_kind kind);
 smg_instr *lower_emit(lowering *l, smg_instr_kind kind);         /* NULL when memory is out */
 smg_status lower_insert(smg_kernel *k, int at, smg_instr instr); /* in front of code[at] */
-/* An element of the tile, by a leaf that belongs to no node; SMG_EXPR_NONE: memory is out. */
+/* A leaf that belongs to no node; SMG_EXPR_NONE: memory is out. An element of the tile, or a size as INT, is one. */
+smg_expr lower_leaf_of(smg_kernel *k, smg_kleaf leaf);
 smg_expr lower_tile_element(smg_kernel *k, int tile);
+smg_expr lower_size(smg_kernel *k, smg_size size);
 smg_status lower_emit_set(lowering *l, int tile, smg_expr expr, const char *note);
 smg_status lower_emit_init(lowering *l, int node);
 smg_status lower_emit_fold(lowering *l, int node, bool accumulate);

@@ -31,17 +31,9 @@ static bool peels(const smg_kernel *k, int loop, int end) {
     return steps >= LEAST_STEPS;
 }
 
-/* The end of the axis's whole tiles. SMG_EXPR_NONE when memory is out. */
-static smg_expr whole_end(smg_kernel *k, int axis) {
-    smg_kleaf *leaf = SMG_ARRAY_PUSH(k->arena, &k->leaves);
-    if (leaf == NULL) return SMG_EXPR_NONE;
-    *leaf = (smg_kleaf){.what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = smg_kernel_whole_extent(k, axis)};
-    return smg_expr_leaf(k->exprs, SMG_KIND_INT, k->leaves.count - 1);
-}
-
 static smg_status peel(smg_kernel *k, int loop, int end) {
     smg_krange *range = SMG_ARENA_ARRAY(k->arena, smg_krange, 2);
-    smg_expr cut = whole_end(k, k->code.items[loop].axes[0]);
+    smg_expr cut = lower_size(k, smg_kernel_whole_extent(k, k->code.items[loop].axes[0]));
     if (range == NULL || cut == SMG_EXPR_NONE) return SMG_MEMORY;
     range[0] = (smg_krange){.from = SMG_EXPR_NONE, .to = cut};
     range[1] = (smg_krange){.from = cut, .to = SMG_EXPR_NONE};
@@ -55,6 +47,7 @@ static smg_status peel(smg_kernel *k, int loop, int end) {
 
 smg_status lower_peel(lower_sized *l) {
     smg_kernel *k = l->k;
+    int before = k->code.count;
     if (!smg_target_hides_loads(l->target)) return SMG_OK;
     for (int i = 0; i < k->code.count; i++) {
         if (k->code.items[i].kind != SMG_I_LOOP) continue;
@@ -63,5 +56,5 @@ smg_status lower_peel(lower_sized *l) {
         SMG_TRY(peel(k, i, end));
         i = 2 * end - i + 1; /* the END of what was added */
     }
-    return kernel_live_keep(k);
+    return k->code.count > before ? kernel_live_keep(k) : SMG_OK;
 }

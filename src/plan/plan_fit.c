@@ -24,6 +24,7 @@
 #define COST_KERNELS 8 /* the fewest that costs are fitted to */
 #define SAME 0.05      /* two times are as good as equal */
 #define BETTER 0.98    /* of the error there was is what is worth another revision */
+#define PAIRS_LOST 1   /* that are in order before and not after: one tells nothing */
 
 typedef struct fit {
     const smg_timed *timed;
@@ -214,7 +215,7 @@ static const char *refusal(const smg_fit *told, smg_arena *arena, bool *out_refu
                                 "prices of kernels that rates are not fitted to would be off by %.3f times instead of "
                                 "%.3f",
                                 told->left_out, before->error);
-    if (after->agreed < before->agreed)
+    if ((before->agreed - after->agreed) * after->pairs > PAIRS_LOST + 0.5)
         return smg_arena_format(arena, "prices would order %.1f %% of the schedules right instead of %.1f %%",
                                 100 * after->agreed, 100 * before->agreed);
     *out_refused = false;
