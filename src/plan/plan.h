@@ -131,9 +131,16 @@ typedef struct smg_plan_options {
 /* Of timings in that order; NULL: it was not measured. */
 const smg_timing *smg_timing_find(const smg_timing *timings, int count, uint64_t at, uint64_t schedule);
 
+/* What a kernel has of a core: workgroups at a time, and lanes and registers of each, with the driver's. */
+typedef struct smg_resident {
+    double workgroups, lanes, registers;
+} smg_resident;
+
 typedef struct smg_price {
     double seconds;
     double idle;   /* of these, what cores that have no workgroup of the last round could do meanwhile */
+    double heaped; /* more than these, where its workgroups come to cores as another kernel's leave them */
+    smg_resident resident;
     double bytes;  /* global traffic at the nominal sizes */
     double stored; /* bytes of results, each once */
     double flops;

@@ -1,6 +1,9 @@
 /* Kernels that run at a time. Between two of which the second reads nothing of the first there is no barrier: its
  * workgroups begin on cores that have none of the first one's last round. A price of one kernel has the whole round, so
- * of two that follow each other the second costs less by what is idle in it. */
+ * of two that follow each other the second costs less by what is idle in it.
+ *
+ * Workgroups go where there is room. Where the first kernel leaves none, the cores that are done with it first take as
+ * many of the second one's as they hold, and of few none are left for the others: it costs more by that. */
 #include "plan/plan_internal.h"
 
 /* Does the node, with what is computed anew for it, read a value of the places [open, before)? */
@@ -18,15 +21,25 @@ static bool reads_open(const planner *p, smg_node_id id, int open, int before) {
     return false;
 }
 
-double plan_room_beside(const planner *p, int from, int to, const plan_choice *before, int *out_open) {
-    *out_open = from;
-    if (before->segment == NULL || p->preparing) return 0;
+plan_room plan_room_beside(const planner *p, int from, int to, const plan_choice *before) {
+    const plan_room none = {.open = from};
+    if (before->segment == NULL || p->preparing) return none;
     for (int i = from; i < to; i++)
-        if (reads_open(p, p->order[i], before->open, from)) return 0;
-    *out_open = before->open;
-    return p->options->objective == SMG_OBJECTIVE_DISPATCHES ? 0 : before->segment->price.idle;
+        if (reads_open(p, p->order[i], before->open, from)) return none;
+    if (p->options->objective == SMG_OBJECTIVE_DISPATCHES) return (plan_room){.open = before->open};
+    return (plan_room){.at_a_time = true, .seconds = before->segment->price.idle, .open = before->open};
 }
 
-double plan_taken_beside(const planner *p, const segment *s, double room) {
-    return plan_lesser(room, plan_larger(0, s->price.seconds - p->target->dispatch_cost));
+/* May a core have a workgroup of one kernel beside as many of another as it has at a time? */
+static bool leaves_room(const smg_target *t, const smg_price *has, const smg_price *comes) {
+    const smg_resident *a = &has->resident, *b = &comes->resident;
+    double shared = a->workgroups * (double)has->shared_bytes + (double)comes->shared_bytes;
+    return a->workgroups * a->lanes + b->lanes <= (double)t->core_lanes &&
+           a->workgroups * a->registers + b->registers <= (double)t->registers_core && shared <= (double)t->shared_core;
+}
+
+double plan_taken_beside(const planner *p, const segment *before, const segment *s, plan_room room) {
+    if (!room.at_a_time) return 0;
+    double taken = plan_lesser(room.seconds, plan_larger(0, s->price.seconds - p->target->dispatch_cost));
+    return leaves_room(p->target, &before->price, &s->price) ? taken : taken - s->price.heaped;
 }

@@ -118,11 +118,15 @@ typedef struct partition {
     smg_breadth breadth;
     smg_moves moves;
 } partition;
-/* plan_beside.c: seconds of the segment before that the nodes [from, to) may take beside it, at most; *out_open: as in
- * plan_choice. */
-double plan_room_beside(const planner *p, int from, int to, const plan_choice *before, int *out_open);
-/* Of these, what a segment takes. */
-double plan_taken_beside(const planner *p, const segment *s, double room);
+/* plan_beside.c: what the nodes [from, to) find where the segment `before` ends. */
+typedef struct plan_room {
+    bool at_a_time; /* no barrier stands between them */
+    double seconds; /* of that segment that they may take, at most */
+    int open;       /* as in plan_choice */
+} plan_room;
+plan_room plan_room_beside(const planner *p, int from, int to, const plan_choice *before);
+/* Of these, what a segment takes; less than nothing where it is better off alone. */
+double plan_taken_beside(const planner *p, const segment *before, const segment *s, plan_room room);
 /* plan_make.c: the prepare list (p->preparing) or the run list. */
 smg_status plan_choose_list(planner *p, bool preparing, partition *out);
 /* The order at hand as segments; p->again: it is another one now. Where there is a budget, nodes that have no kernel

@@ -94,10 +94,8 @@ static bool comes_before(const plan_choice *best, int from, const segment *s) {
     return s->body == 0 && best->segment->body > 0;
 }
 
-/* room, open: of plan_room_beside. */
-static void take_if_cheaper(const planner *p, plan_choice *best, int from, int to, const segment *s, double room,
-                            int open) {
-    double beside = plan_taken_beside(p, s, room);
+static void take_if_cheaper(const planner *p, plan_choice *best, int from, int to, const segment *s, plan_room room) {
+    double beside = plan_taken_beside(p, best[from].segment, s, room);
     double cost = best[from].cost + plan_cost_of(p, s) - beside;
     if (s->body == 0) cost += lost_before(p, from, &best[from]);
     bool cheaper = cost < best[to].cost; /* nor where it is no number */
@@ -105,7 +103,7 @@ static void take_if_cheaper(const planner *p, plan_choice *best, int from, int t
     best[to].cost = cost;
     best[to].from = from;
     best[to].segment = s;
-    best[to].open = open;
+    best[to].open = room.open;
     best[to].beside = best[from].beside + beside;
 }
 
@@ -121,7 +119,7 @@ typedef struct walk {
 /* Equal bodies are one segment, however many there are. */
 static smg_status extend_repeated(planner *p, int from, partition *out) {
     const segment *s;
-    int to, open, most = p->options->max_nodes;
+    int to, most = p->options->max_nodes;
     if (p->preparing || p->options->unfused) return SMG_OK;
     SMG_TRY(plan_repeated_segment(p, from, &to, &s));
     if (s == NULL) return SMG_OK;
@@ -130,8 +128,7 @@ static smg_status extend_repeated(planner *p, int from, partition *out) {
     if (!s->possible || (most > 0 && to - from > most)) return SMG_OK;
     if (to > out->best[from].reach) out->best[from].reach = to;
     if (!plan_is_allowed(p, out, from, to, s)) return SMG_OK;
-    double room = plan_room_beside(p, from, to, &out->best[from], &open);
-    take_if_cheaper(p, out->best, from, to, s, room, open);
+    take_if_cheaper(p, out->best, from, to, s, plan_room_beside(p, from, to, &out->best[from]));
     return SMG_OK;
 }
 
@@ -149,9 +146,9 @@ static bool is_too_long(const walk *w, int from, int to) {
 
 /* The cost from which on a segment with so much room beside the one before makes no difference: a way that is known is
  * as cheap. */
-static double of_use(const walk *w, int from, int to, double room) {
+static double of_use(const walk *w, int from, int to, plan_room room) {
     const plan_choice *best = w->out->best;
-    return w->bounded && best[to].segment != NULL ? best[to].cost - best[from].cost + room : HUGE_VAL;
+    return w->bounded && best[to].segment != NULL ? best[to].cost - best[from].cost + room.seconds : HUGE_VAL;
 }
 
 /* What no segment costs less than. */
@@ -173,9 +170,9 @@ static smg_status visit(walk *w, int from, int to) {
     partition *out = w->out;
     plan_choice *best = out->best;
     const segment *s;
-    int open;
     w->ended[from] = is_too_long(w, from, to);
-    double room = plan_room_beside(p, from, to, &best[from], &open), use = of_use(w, from, to, room);
+    plan_room room = plan_room_beside(p, from, to, &best[from]);
+    double use = of_use(w, from, to, room);
     bool in_seconds = p->options->objective == SMG_OBJECTIVE_TIME;
     if (w->ended[from] || (to > from + 1 && use < least_cost(p))) return SMG_OK;
     SMG_TRY(plan_segment_within(p, from, to, in_seconds ? use : HUGE_VAL, &s));
@@ -189,7 +186,7 @@ static smg_status visit(walk *w, int from, int to) {
     }
     if (to > from + 1 && to > best[from].reach) best[from].reach = to;
     if (!plan_is_allowed(p, out, from, to, s)) return SMG_OK;
-    take_if_cheaper(p, best, from, to, s, room, open);
+    take_if_cheaper(p, best, from, to, s, room);
     return SMG_OK;
 }
 
@@ -222,6 +219,7 @@ static smg_status walk_by_ends(walk *w) {
 static void tell_prices(const planner *p, const smg_joint *joint, double beside, double between, smg_text *why) {
     smg_text_addf(why, "together %.2f us, apart %.2f us", joint->seconds * 1e6, joint->apart * 1e6);
     if (beside >= LEAST_BETWEEN) smg_text_addf(why, " with %.2f us at a time", beside * 1e6);
+    if (beside <= -LEAST_BETWEEN) smg_text_addf(why, " with %.2f us more at a time", -beside * 1e6);
     if (p->options->objective == SMG_OBJECTIVE_TIME && between >= LEAST_BETWEEN)
         smg_text_addf(why, ", what passes between them %.2f us", between * 1e6);
     smg_text_add(why, "\n");

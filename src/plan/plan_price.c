@@ -58,14 +58,17 @@ static double registers_of(const smg_target *t, const plan_counts *c, const smg_
 }
 
 /* Workgroups that share one core: bounded by lanes, shared memory and registers. */
-static double residents(const smg_target *t, const plan_counts *c, const smg_price *price) {
+static smg_resident resident_of(const smg_target *t, const plan_counts *c, const smg_price *price) {
     double subgroup = (double)t->subgroup_size, lanes = ceil(c->lanes / subgroup) * subgroup;
-    double registers = plan_lesser(registers_of(t, c, price), most_registers(t, lanes));
-    double count =
-        plan_lesser(floor((double)t->core_lanes / lanes), floor((double)t->registers_core / (lanes * registers)));
+    double registers = lanes * plan_lesser(registers_of(t, c, price), most_registers(t, lanes));
+    double count = plan_lesser(floor((double)t->core_lanes / lanes), floor((double)t->registers_core / registers));
     if (price->shared_bytes > 0)
         count = plan_lesser(count, floor((double)t->shared_core / (double)price->shared_bytes));
-    return plan_larger(1, plan_lesser(count, MOST_RESIDENT));
+    return (smg_resident){plan_larger(1, plan_lesser(count, MOST_RESIDENT)), lanes, registers};
+}
+
+static double residents(const smg_target *t, const plan_counts *c, const smg_price *price) {
+    return resident_of(t, c, price).workgroups;
 }
 
 /* What does not fit into registers is stored and loaded for every k of a product, or once. The compiler takes fewer
@@ -180,10 +183,31 @@ double plan_seconds(const smg_target *t, const plan_counts *counts, const smg_pr
     return seconds_of(t, counts, needs, 1);
 }
 
-/* Cores that switch between lanes take workgroups of the next kernel, too. */
-static double idle_seconds(const smg_target *t, const plan_counts *counts, const smg_price *needs) {
-    double of_core = counts->workgroups / (double)t->cores, full = of_core / plan_larger(1, ceil(of_core));
-    return smg_target_switches_lanes(t) ? needs->seconds - seconds_of(t, counts, needs, full) : 0;
+/* Seconds of the cores where each of them has so many of the workgroups. */
+static double seconds_with(const smg_target *t, const plan_counts *counts, double residents, double of_core) {
+    plan_counts c = *counts;
+    double more = of_core * (double)t->cores / c.workgroups;
+    c.workgroups *= more;
+    c.traffic *= more;
+    c.hidden *= more;
+    c.streamed *= more;
+    c.afar *= more;
+    return cores_seconds(t, &c, residents);
+}
+
+#define HEAPED                                                                                                         \
+    0.5 /* of the way from what all cores share out to as many workgroups as one holds on each that has any */
+
+/* Beside other kernels. Cores that switch between lanes take workgroups of the next one, too, and those that are done
+ * first as many as they hold. */
+static void price_beside(const smg_target *t, const plan_counts *c, smg_price *price) {
+    double of_core = c->workgroups / (double)t->cores, most = plan_larger(1, ceil(of_core));
+    if (!smg_target_switches_lanes(t)) return;
+    price->idle = price->seconds - seconds_of(t, c, price, of_core / most);
+    price->resident = resident_of(t, c, price);
+    double held = price->resident.workgroups;
+    price->resident.workgroups = plan_lesser(most, held);
+    if (most < held) price->heaped = HEAPED * (seconds_with(t, c, held, held) - seconds_with(t, c, held, most));
 }
 
 void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *price) {
@@ -191,7 +215,7 @@ void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     /* Whoever pads little must not pay for who does: what memory may leave out is there. */
     plan_count(k, t, symbols, 1, &c);
     price->seconds = plan_seconds(t, &c, price);
-    price->idle = idle_seconds(t, &c, price);
+    price_beside(t, &c, price);
     price->bytes = c.moved;
     price->stored = c.stored;
     price->flops = c.flops;

@@ -18,6 +18,12 @@
 #define BESIDE "u = contract(x, wu) \"ri,oi->ro\"\n"
 #define BEHIND "d = contract(g, wd) \"ri,oi->ro\" : f32[rows, 2816]\n"
 
+/* A product of 64 x 128 sums for each workgroup, as many as cores hold, and one of 64 x 64, of which they hold more. */
+#define SMALL "graph two\ndim rows max 65536\nz = input f32[rows, 384]\nwz = constant f32[384, 384] random seed=4\n"
+#define LARGE "x = input f32[rows, 768]\nwx = constant f32[768, 768] random seed=5\n"
+#define OF_SMALL "s = contract(z, wz) \"ri,io->ro\"\n"
+#define OF_LARGE "l = contract(x, wx) \"ri,io->ro\"\n"
+
 #define CLOSE 1e-12 /* seconds, of rounding */
 
 typedef struct fixture {
@@ -40,10 +46,9 @@ static int teardown(void **state) {
     return 0;
 }
 
-/* Of 1024 rows; the graph lives as long as the plan. */
-static smg_plan *plan(fixture *f, const char *text, const char *name, smg_graph **out_graph) {
-    static const int64_t rows[] = {1024};
-    const smg_plan_options options = {.objective = SMG_OBJECTIVE_TIME, .nominal = rows};
+/* The graph lives as long as the plan. */
+static smg_plan *plan_for(fixture *f, const char *text, const char *name, int64_t rows, smg_graph **out_graph) {
+    const smg_plan_options options = {.objective = SMG_OBJECTIVE_TIME, .nominal = &rows};
     smg_target target;
     smg_plan *made;
     assert_int_equal(check_target(f->ctx, name, &target), SMG_OK);
@@ -51,6 +56,10 @@ static smg_plan *plan(fixture *f, const char *text, const char *name, smg_graph 
         fail_msg("%s", smg_context_error(f->ctx));
     assert_int_equal(smg_plan_make(*out_graph, &target, &options, f->arena, &made), SMG_OK);
     return made;
+}
+
+static smg_plan *plan(fixture *f, const char *text, const char *name, smg_graph **out_graph) {
+    return plan_for(f, text, name, 1024, out_graph);
 }
 
 static bool makes(const smg_plan *p, int step, const char *name) {
@@ -105,11 +114,55 @@ static void a_map_stays_alone(void **state) {
     smg_graph_destroy(g);
 }
 
+/* Behind workgroups that fill all cores few others pile up on the cores that are done first. */
+static void few_behind_a_full_device(void **state) {
+    smg_graph *g;
+    const smg_plan *p =
+        plan_for(*state, SMALL LARGE OF_LARGE OF_SMALL "output l = l\noutput s = s\n", "h200", 4096, &g);
+    assert_int_equal(p->steps.count, 2);
+    const smg_price *full = &p->steps.items[0].price, *few = &p->steps.items[1].price;
+    assert_true(makes(p, 0, "l") && makes(p, 1, "s"));
+    assert_true(few->heaped > full->idle && few->heaped < few->seconds);
+    assert_true(fabs(p->steps.items[1].beside - (full->idle - few->heaped)) < CLOSE);
+    smg_graph_destroy(g);
+}
+
+/* The other way round there is room from the beginning. */
+static void a_full_device_behind_few(void **state) {
+    smg_graph *g;
+    const smg_plan *p =
+        plan_for(*state, SMALL LARGE OF_SMALL OF_LARGE "output s = s\noutput l = l\n", "h200", 4096, &g);
+    assert_int_equal(p->steps.count, 2);
+    assert_true(makes(p, 0, "s") && makes(p, 1, "l"));
+    assert_true(p->steps.items[1].price.heaped == 0);
+    assert_true(fabs(p->steps.items[1].beside - p->steps.items[0].price.idle) < CLOSE);
+    smg_graph_destroy(g);
+}
+
+/* Three products of one factor: the one that stands alone comes first, where it meets no full device. */
+static void three_products(void **state) {
+    smg_graph *g;
+    static const char text[] = "graph three\ndim rows max 65536\nx = input f32[rows, 384]\n"
+                               "wa = constant f32[384, 384] random seed=1\nwb = constant f32[384, 384] random seed=2\n"
+                               "wc = constant f32[384, 384] random seed=3\na = contract(x, wa) \"ri,io->ro\"\n"
+                               "b = contract(x, wb) \"ri,io->ro\"\nc = contract(x, wc) \"ri,io->ro\"\n"
+                               "output a = a\noutput b = b\noutput c = c\n";
+    const smg_plan *p = plan_for(*state, text, "h200", 4096, &g);
+    assert_int_equal(p->steps.count, 2);
+    assert_int_equal(p->steps.items[0].node_count, 1);
+    assert_int_equal(p->steps.items[1].node_count, 2);
+    assert_true(p->steps.items[1].beside > 0 && p->steps.items[0].price.heaped > 0);
+    smg_graph_destroy(g);
+}
+
 /* A core that runs one subgroup after the other has nothing of the next kernel before this one ends. */
 static void not_on_a_cpu(void **state) {
     smg_graph *g;
     const smg_plan *p = plan(*state, PRODUCTS FIRST BESIDE "output g = g\noutput u = u\n", "lavapipe", &g);
-    for (int i = 0; i < p->steps.count; i++) assert_true(p->steps.items[i].price.idle == 0);
+    for (int i = 0; i < p->steps.count; i++) {
+        const smg_price *price = &p->steps.items[i].price;
+        assert_true(price->idle == 0 && price->heaped == 0);
+    }
     smg_graph_destroy(g);
 }
 
@@ -119,6 +172,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(one_reads_the_other, setup, teardown),
         cmocka_unit_test_setup_teardown(behind_a_barrier, setup, teardown),
         cmocka_unit_test_setup_teardown(a_map_stays_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(few_behind_a_full_device, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_full_device_behind_few, setup, teardown),
+        cmocka_unit_test_setup_teardown(three_products, setup, teardown),
         cmocka_unit_test_setup_teardown(not_on_a_cpu, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
