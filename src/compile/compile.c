@@ -168,6 +168,8 @@ smg_compile_options smg_compile_options_of(const smg_model_desc *desc) {
 static smg_status plan(smg_compilation *c) {
     double start = smg_clock_seconds();
     SMG_TRY(smg_plan_make(c->graph, &c->target, &c->plan_options, c->arena, &c->plan));
+    SMG_TRY(smg_compile_choose_terms(c));
+    SMG_TRY(add_count(c, "product by terms, its factor's statistics apart", c->terms));
     SMG_TRY(smg_compile_choose_variants(c));
     for (int i = 0; i < c->plan->steps.count; i++) c->run_ops += c->plan->steps.items[i].node_count;
     c->seconds.plan = smg_clock_seconds() - start;
@@ -301,6 +303,7 @@ static smg_status revive(smg_compilation *c) {
     memcpy(kept, c->variants, sizeof(kept));
     int64_t *nominal = c->nominal;
     smg_status status = rewrite(c);
+    if (status == SMG_OK && c->terms > 0) status = smg_compile_take_terms(c);
     if (status == SMG_OK) status = smg_compile_choose_variants(c);
     bool same = status == SMG_OK && count == c->variant_count;
     for (int i = 0; same && i < count; i++) {

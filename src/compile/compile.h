@@ -166,6 +166,7 @@ struct smg_compilation {
     smg_plan_options plan_options;
     smg_tuning tuning; /* that plans are made with */
     int run_ops;       /* nodes that every run computes */
+    int terms;         /* products of the graph that are there by terms */
     struct smg_bundler *bundler;
     smg_bundle *bundle; /* NULL until smg_compile_modules */
     smg_phase_times seconds;
@@ -251,6 +252,10 @@ smg_status smg_compile_copy_tables(smg_graph *g, int *out_copied);
 smg_status smg_compile_choose_orders(smg_compilation *c, smg_store_options *io_options);
 /* compile_variants.c: the measure, the ranges and their nominal sizes, from those of variant 0. */
 smg_status smg_compile_choose_variants(smg_compilation *c);
+/* compile_terms.c: the graph with its plan, or the one with products by terms and its plan, whichever is cheaper. */
+smg_status smg_compile_choose_terms(smg_compilation *c);
+/* The latter, of a kept plan that was made of it. */
+smg_status smg_compile_take_terms(smg_compilation *c);
 /* A product's operand that is the same in every run; -1: none, or not exactly one. fixed: as smg_graph_mark_fixed. */
 int smg_compile_weight_of(const smg_node *product, const bool *fixed);
 /* compile_bundle.c: the bundle with variant 0; later, the run list of another planned variant. */

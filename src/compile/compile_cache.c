@@ -101,7 +101,7 @@ static bool data_of(void *user, int source, smg_storage storage, int64_t element
 /* ---- reading ------------------------------------------------------------------------------------ */
 
 typedef struct entry {
-    int run_ops, variant_count, origin_count;
+    int run_ops, terms, variant_count, origin_count;
     int64_t *nominal[SMG_MAX_VARIANTS];
     int *origins;
     smg_bundle *bundle;
@@ -123,6 +123,7 @@ static smg_status read_header(smg_compilation *c, smg_reader *r, smg_reader *out
 
 static smg_status read_extras(smg_compilation *c, smg_reader *r, entry *e) {
     e->run_ops = smg_reader_int(r, 0, INT32_MAX);
+    e->terms = smg_reader_int(r, 0, INT32_MAX);
     e->variant_count = smg_reader_int(r, 1, SMG_MAX_VARIANTS);
     int symbols = smg_reader_count(r, sizeof(int64_t));
     for (int i = 0; i < e->variant_count; i++) {
@@ -178,6 +179,7 @@ static smg_status read_entry(smg_compilation *c, const smg_mapped_file *file, en
 static void take_entry(smg_compilation *c, const entry *e) {
     c->bundle = e->bundle;
     c->run_ops = e->run_ops;
+    c->terms = e->terms;
     c->variant_count = e->variant_count;
     for (int i = 0; i < e->variant_count; i++) {
         const smg_bvariant *v = &e->bundle->variants.items[i];
@@ -256,6 +258,7 @@ static smg_status write_extras(const smg_compilation *c, smg_text *out, bool *ou
     int *origins = NULL;
     SMG_TRY(smg_compile_origins(c, c->arena, &origins));
     smg_text_add_u32(out, (uint32_t)c->run_ops);
+    smg_text_add_u32(out, (uint32_t)c->terms);
     smg_text_add_u32(out, (uint32_t)c->variant_count);
     smg_text_add_u32(out, (uint32_t)symbols);
     for (int i = 0; i < c->variant_count; i++) {

@@ -285,6 +285,7 @@ typedef struct smg_plan {
     /* Where masks of the graph have ends: the share of a row's keys that they may be expected to keep, else 0. Below 1
      * both run lists have a price at that share, in seconds, and the cheaper one was taken; at 1 that without ends. */
     double kept, with_ends, without_ends;
+    double cost; /* of the run list, by what the objective counts */
     smg_breadth breadth;
     smg_moves moves;
     SMG_ARRAY(smg_split) splits; /* of the run list: in parts, or whole with a price in parts */
@@ -295,6 +296,11 @@ typedef struct smg_plan {
     int joinable; /* neighbours in the order that some kernel of the search has together */
 } smg_plan;
 
+/* The graph with products in another form: where a factor of f32 is what statistics of it shift and scale, for at most
+ * so many rows at these values of symbols, as terms of which one is a product and the others hang on constants
+ * (plan_linear.c). It shares all but its nodes with `g`. *out_count: products; 0: the graph is as it was. */
+smg_status smg_plan_linear(const smg_graph *g, int64_t few, const int64_t *nominal, smg_arena *arena,
+                           smg_graph *out_graph, int *out_count);
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,
                          smg_arena *arena, smg_plan **out_plan);
 /* Sizes that prices assume when the user gives none: min(max, 128) for bounded symbols, else 1; more where an

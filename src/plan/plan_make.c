@@ -353,6 +353,7 @@ static smg_status add_run(planner *p, partition *of, smg_plan *plan) {
     plan->breadth = of->breadth;
     plan->moves = of->moves;
     plan->live = of->live;
+    plan->cost = of->cost;
     if (of->breadth.long_ends + of->breadth.product_ends > 0 && !p->options->unfused)
         smg_log(p->ctx, SMG_LOG_INFO,
                 "the search for kernels of '%s' is bounded: segments from %d of %d operations on end at %d operations, "

@@ -81,8 +81,7 @@ static smg_status make_roles(parts *s, smg_slice_roles *out) {
 
 typedef enum form { IN_PARTS, AT_MERGE, AT_END } form;
 
-/* The map that is just this primitive. */
-static bool find_op(smg_prim prim, smg_op *out_op) {
+bool plan_find_map(smg_prim prim, smg_op *out_op) {
     static const char *const operands[] = {")", " a)", " a b)", " a b c)"};
     const char *word = smg_prim_word(prim);
     for (int op = 0; op < SMG_OP_COUNT; op++) {
@@ -164,7 +163,7 @@ static smg_node_id to_node(summing *m, smg_expr expr, form how) {
     } else if (e.prim == SMG_PRIM_CONST) {
         smg_type type = e.kind == SMG_KIND_FLOAT ? SMG_TYPE_F32 : SMG_TYPE_I32;
         node = e.kind == SMG_KIND_BOOL ? -1 : parts_number(s, type, e.value);
-    } else if (find_op(e.prim, &op)) {
+    } else if (plan_find_map(e.prim, &op)) {
         for (int k = 0; k < smg_prim_arity(e.prim); k++) arg[k] = to_node(m, e.arg[k], how);
         node = parts_map(s, op, smg_prim_arity(e.prim), arg[0], arg[1], arg[2]);
     }

@@ -1,0 +1,207 @@
+/* Products by terms: the same values from one reading of the rows, wherever statistics shift and scale a factor; and the
+ * graph as it was where they do not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "support/check_plan.h"
+
+#define FEW 64
+#define ROWS 5
+
+#define X                                                                                                              \
+    "graph linear\ndim rows max 4096\nx = input f32[rows, 768]\nw = constant f32[768, 96] random seed=1 scale=0.05\n"
+#define NUMBERS "n = fill 0.00130208333 : f32[]\neps = fill 1e-5 : f32[]\n"
+#define SCALED "gamma = constant f32[768] random seed=2\nbeta = constant f32[768] random seed=3\n"
+#define CENTRED                                                                                                        \
+    NUMBERS "total = sum(x) axis=1 keep\nmean = mul(total, n)\ncentred = sub(x, mean)\nsquared = square(centred)\n"    \
+            "energy = sum(squared) axis=1 keep\nvariance = mul(energy, n)\nshifted = add(variance, eps)\n"             \
+            "scale = rsqrt(shifted)\nnormal = mul(centred, scale)\n"
+#define NORM X SCALED CENTRED "scaled = mul(normal, gamma)\nz = add(scaled, beta)\n"
+#define PRODUCT(from) "y = contract(" from ", w) \"rk,kc->rc\"\noutput y = y\n"
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+} fixture;
+
+static int setup(void **state) {
+    static fixture f;
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+static smg_graph *parse(fixture *f, const char *text) {
+    smg_graph *g;
+    if (smg_graph_parse(f->ctx, text, strlen(text), "text", &g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    return g;
+}
+
+/* Products that the graph has by terms. */
+static int by_terms(fixture *f, const smg_graph *g, int64_t rows, smg_graph *out) {
+    int count;
+    assert_int_equal(smg_plan_linear(g, FEW, &rows, f->arena, out, &count), SMG_OK);
+    assert_int_equal(out->status, SMG_OK);
+    assert_int_equal(smg_context_status(f->ctx), SMG_OK);
+    return count;
+}
+
+static int count_live(fixture *f, const smg_graph *g, smg_op_class class_) {
+    bool *live = SMG_ARENA_ARRAY(f->arena, bool, (size_t)g->nodes.count + 1);
+    int count = 0;
+    assert_non_null(live);
+    smg_graph_mark_live(g, live);
+    for (smg_node_id id = 0; id < g->nodes.count; id++)
+        count += live[id] && smg_node_class(smg_graph_node(g, id)) == class_;
+    return count;
+}
+
+/* Far from 0, beside what they spread, and with a first element that is far from the others. */
+typedef struct values {
+    double mean, first;
+} values;
+
+static void fill(void *user, const smg_node *n, const int64_t *dims, double *data) {
+    const values *v = user;
+    int64_t row = dims[n->rank - 1], count = 1;
+    for (int d = 0; d < n->rank; d++) count *= dims[d];
+    for (int64_t i = 0; i < count; i++) data[i] = (double)(float)(data[i] + v->mean + (i % row == 0 ? v->first : 0));
+}
+
+static void check_values(fixture *f, const smg_graph *g, values v, double tolerance, int kernels) {
+    const int64_t rows = ROWS;
+    check_result r;
+    const check_options o = {.target = "h200",
+                             .symbols = &rows,
+                             .tolerance = tolerance,
+                             .plan = {.objective = SMG_OBJECTIVE_DISPATCHES, .nominal = &rows},
+                             .fill = fill,
+                             .user = &v};
+    if (check_plan(f->ctx, g, &o, &r) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    if (!r.pass) fail_msg("mean %g, first %g: error %g", v.mean, v.first, r.max_error);
+    assert_int_equal(r.steps, kernels);
+}
+
+/* ---- tests --------------------------------------------------------------------------------------- */
+
+/* Two sums and a product of the rows, and what two vectors make of the weight, which nothing but constants is in. */
+static void layer_norm(void **state) {
+    fixture *f = *state;
+    smg_graph *g = parse(f, NORM PRODUCT("z")), made;
+    assert_int_equal(by_terms(f, g, ROWS, &made), 1);
+    assert_int_equal(count_live(f, &made, SMG_CLASS_REDUCE), 2);
+    assert_int_equal(count_live(f, &made, SMG_CLASS_CONTRACT), 3);
+    check_values(f, &made, (values){0, 0}, 2e-6, 1);
+    check_values(f, &made, (values){0, 500}, 2e-5, 1);
+    smg_graph_destroy(g);
+}
+
+/* The graph's own reference has the rounding of a mean of 1000 in each element; so has this. */
+static void far_from_zero(void **state) {
+    fixture *f = *state;
+    smg_graph *g = parse(f, NORM PRODUCT("z")), made;
+    int64_t rows = ROWS;
+    check_options o = {.symbols = &rows, .fill = fill, .user = &(values){1000, 0}};
+    check_arrays plain, terms;
+    assert_int_equal(by_terms(f, g, ROWS, &made), 1);
+    assert_int_equal(check_arrays_make(g, &o, f->arena, &plain), SMG_OK);
+    assert_int_equal(check_arrays_make(&made, &o, f->arena, &terms), SMG_OK);
+    check_values(f, &made, (values){1000, 0}, 1e-3, 1);
+    const double *a = plain.expected[0].data, *b = terms.expected[0].data;
+    for (int i = 0; i < ROWS * 96; i++) assert_true(fabs(a[i] - b[i]) <= 1e-4 * (1 + fabs(a[i])));
+    smg_graph_destroy(g);
+}
+
+/* Without a scale and a shift of its own, and with its sums spelt otherwise. */
+static void other_spellings(void **state) {
+    fixture *f = *state;
+    static const char *const texts[] = {
+        X CENTRED PRODUCT("normal"),
+        X SCALED CENTRED "scaled = mul(gamma, normal)\n" PRODUCT("scaled"),
+        X NUMBERS
+        "count = fill 768 : f32[]\ntotal = sum(x) axis=1\nm = div(total, count)\nmean = reshape(m) : f32[rows, 1]\n"
+        "centred = sub(mean, x)\nsquared = mul(centred, centred)\nenergy = sum(squared) axis=1 keep\n"
+        "variance = div(energy, count)\nshifted = add(variance, eps)\nroot = sqrt(shifted)\n"
+        "normal = div(centred, root)\n" PRODUCT("normal"),
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
+        smg_graph *g = parse(f, texts[i]), made;
+        if (by_terms(f, g, ROWS, &made) != 1) fail_msg("text %zu", i);
+        check_values(f, &made, (values){0.5, 1}, 2e-6, 1);
+        smg_graph_destroy(g);
+    }
+}
+
+/* Three products of one norm have its sums once. */
+static void several_products(void **state) {
+    fixture *f = *state;
+    smg_graph *g = parse(f, NORM "v = constant f32[768, 64] random seed=4 scale=0.05\n"
+                                 "u = constant f32[12, 8, 768] random seed=5 scale=0.05\n"
+                                 "y = contract(z, w) \"rk,kc->rc\"\nq = contract(v, z) \"kc,rk->rc\"\n"
+                                 "s = contract(z, u) \"rk,hdk->rhd\"\noutput y = y\noutput q = q\noutput s = s\n");
+    smg_graph made;
+    assert_int_equal(by_terms(f, g, ROWS, &made), 3);
+    assert_int_equal(count_live(f, &made, SMG_CLASS_REDUCE), 2);
+    check_result r;
+    const int64_t rows = ROWS;
+    const check_options o = {.target = "h200",
+                             .symbols = &rows,
+                             .tolerance = 2e-6,
+                             .plan = {.objective = SMG_OBJECTIVE_TIME, .nominal = &rows}};
+    assert_int_equal(check_plan(f->ctx, &made, &o, &r), SMG_OK);
+    assert_true(r.pass);
+    smg_graph_destroy(g);
+}
+
+/* A factor that others read is there anyway; one that is scaled alone leaves its product as it is; a softmax is no sum
+ * of terms; a weight of the run has no sums that are made once; the axis may not be the innermost; many rows. */
+static void left_alone(void **state) {
+    fixture *f = *state;
+    static const char *const texts[] = {
+        NORM "r = relu(z)\noutput r = r\n" PRODUCT("z"),
+        NORM "output z = z\n" PRODUCT("z"),
+        X NUMBERS "squared = square(x)\nenergy = sum(squared) axis=1 keep\nmean = mul(energy, n)\nscale = rsqrt(mean)\n"
+                  "normal = mul(x, scale)\n" PRODUCT("normal"),
+        X "most = reduce_max(x) axis=1 keep\nd = sub(x, most)\ne = exp(d)\nt = sum(e) axis=1 keep\np = div(e, "
+          "t)\n" PRODUCT("p"),
+        NORM "b = input f32[768, 8]\ny = contract(z, b) \"rk,kc->rc\"\noutput y = y\n",
+        NORM "t = transpose(z) perm=[1, 0]\ny = contract(t, w) \"kr,kc->rc\"\noutput y = y\n",
+        X PRODUCT("x"),
+    };
+    smg_graph made;
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
+        smg_graph *g = parse(f, texts[i]);
+        if (by_terms(f, g, ROWS, &made) != 0) fail_msg("text %zu", i);
+        smg_graph_destroy(g);
+    }
+    smg_graph *g = parse(f, NORM PRODUCT("z"));
+    assert_int_equal(by_terms(f, g, FEW, &made), 1);
+    assert_int_equal(by_terms(f, g, FEW + 1, &made), 0);
+    smg_graph_destroy(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(layer_norm, setup, teardown),
+        cmocka_unit_test_setup_teardown(far_from_zero, setup, teardown),
+        cmocka_unit_test_setup_teardown(other_spellings, setup, teardown),
+        cmocka_unit_test_setup_teardown(several_products, setup, teardown),
+        cmocka_unit_test_setup_teardown(left_alone, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
