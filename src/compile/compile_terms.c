@@ -3,7 +3,7 @@
  * statistics of their own cost next to nothing; of few rows a kernel that makes them costs as much as the product. */
 #include "compile/compile.h"
 
-#define FEW_ROWS 64 /* of a product, at the sizes given */
+#define FEW_ROWS 64 /* of a product, at the sizes given; of more the norm is a kernel of its own, where that may be */
 
 /* *out_graph: NULL where no product has another form. */
 static smg_status by_terms(smg_compilation *c, smg_graph **out_graph) {
@@ -11,7 +11,8 @@ static smg_status by_terms(smg_compilation *c, smg_graph **out_graph) {
     *out_graph = NULL;
     smg_graph *made = SMG_ARENA_NEW(c->graph->arena, smg_graph);
     if (made == NULL) return SMG_MEMORY;
-    SMG_TRY(smg_plan_linear(c->graph, FEW_ROWS, c->nominal, c->arena, made, &count));
+    int64_t few = c->options.objective == SMG_OBJECTIVE_DISPATCHES ? INT64_MAX : FEW_ROWS;
+    SMG_TRY(smg_plan_linear(c->graph, few, c->nominal, c->arena, made, &count));
     c->terms = count;
     if (count > 0) *out_graph = made;
     return SMG_OK;
