@@ -142,6 +142,7 @@ int lower_buffer(lowering *l, smg_node_id source, bool written) {
 typedef struct reach {
     smg_expr index;
     smg_size stride, limit, offset;
+    int axes; /* that the access has itself, the first ones of the view; the index runs over the others */
 } reach;
 
 static smg_expr make2(lowering *l, smg_prim prim, smg_expr x, smg_expr y) {
@@ -171,7 +172,7 @@ static int new_access(lowering *l, const smg_sview *view, int buffer, const reac
     if (access == NULL) return -1;
     *access = (smg_access){
         .buffer = buffer, .offset = r->offset, .index = r->index, .index_stride = r->stride, .index_limit = r->limit};
-    for (int i = 0; i < view->axis_count && i < SMG_ACCESS_AXES; i++) {
+    for (int i = 0; i < r->axes; i++) {
         access->axis[i] = view->axis[i];
         access->stride[i] = view->stride[i];
         access->axis_count++;
@@ -181,7 +182,8 @@ static int new_access(lowering *l, const smg_sview *view, int buffer, const reac
 
 /* The sum of axes as an INT: axes that an access has no room for, and forms of the space. */
 static smg_expr iota(lowering *l, const smg_sview *form) {
-    reach none = {.index = SMG_EXPR_NONE, .offset = form->offset};
+    int axes = form->axis_count < SMG_ACCESS_AXES ? form->axis_count : SMG_ACCESS_AXES;
+    reach none = {.index = SMG_EXPR_NONE, .offset = form->offset, .axes = axes};
     smg_kleaf leaf = {.what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT};
     int id = new_access(l, form, -1, &none) >= 0 ? lower_leaf_of_last(l, leaf) : -1;
     return id >= 0 ? smg_expr_leaf(l->k->exprs, SMG_KIND_INT, id) : SMG_EXPR_NONE;
@@ -242,10 +244,21 @@ static bool runs_backwards(const lowering *l, const smg_sview *view) {
     return false;
 }
 
-/* Several indices are one sum; one that is out of its own range must not be made good by another. A sum that runs
- * backwards begins where the view does, because no index is negative. */
-static smg_status sum_indices(lowering *l, const smg_sview *view, bool backwards, reach *out) {
+/* The axes of a view behind the first ones, as a sum. */
+static smg_expr sum_of_others(lowering *l, const smg_sview *view, int first) {
+    smg_sview rest = *view;
+    rest.axis_count -= first;
+    rest.offset = SMG_SIZE_ZERO;
+    memmove(rest.axis, rest.axis + first, (size_t)rest.axis_count * sizeof(int));
+    memmove(rest.stride, rest.stride + first, (size_t)rest.axis_count * sizeof(smg_size));
+    return iota(l, &rest);
+}
+
+/* Several indices are one sum; one that is out of its own range must not be made good by another, nor by axes. A sum
+ * that runs backwards begins where the view does, because no index is negative. */
+static smg_status sum_indices(lowering *l, const smg_sview *view, bool backwards, int axes, reach *out) {
     smg_expr sum = backwards ? size_value(l, view->offset) : integer(l, 0), good = SMG_EXPR_NONE;
+    if (axes < view->axis_count) sum = make2(l, SMG_PRIM_ADD, sum, sum_of_others(l, view, axes));
     for (int i = 0; i < view->index_count; i++) {
         smg_expr value;
         SMG_TRY(translate(l, view->index[i].expr, &value));
@@ -260,36 +273,38 @@ static smg_status sum_indices(lowering *l, const smg_sview *view, bool backwards
     *out = (reach){.index = sum,
                    .stride = smg_size_const(l->g->sizes, 1),
                    .limit = smg_size_const(l->g->sizes, SMG_SIZE_UNBOUNDED),
-                   .offset = backwards ? SMG_SIZE_ZERO : view->offset};
+                   .offset = backwards ? SMG_SIZE_ZERO : view->offset,
+                   .axes = axes};
     return SMG_OK;
+}
+
+/* Axes that an access of the view has itself: as many as there is room for. None of a sum that runs backwards within a
+ * border: it begins outside, and comes inside by its axes. */
+static int own_axes(const smg_sview *view, bool backwards) {
+    if (view->axis_count > SMG_ACCESS_AXES) return SMG_ACCESS_AXES;
+    return backwards && view->layer_count > 0 ? 0 : view->axis_count;
 }
 
 static smg_status reach_of(lowering *l, const smg_sview *view, reach *out) {
     smg_expr guard;
-    smg_sview rest = *view;
-    *out = (reach){.index = SMG_EXPR_NONE, .offset = view->offset};
+    bool backwards = runs_backwards(l, view);
+    int axes = own_axes(view, backwards);
+    *out = (reach){.index = SMG_EXPR_NONE, .offset = view->offset, .axes = axes};
     SMG_TRY(all_guards(l, view->layer, view->layer_count, &guard));
     if (l->refused != NULL) return SMG_OK;
-    bool crowded = view->axis_count > SMG_ACCESS_AXES;
-    if (view->index_count == 1 && view->index[0].checked && !crowded) {
+    bool others = axes < view->axis_count;
+    if (view->index_count == 1 && view->index[0].checked && !others) {
         SMG_TRY(translate(l, view->index[0].expr, &out->index));
         out->stride = view->index_stride[0];
         out->limit = view->index[0].range;
-    } else if (view->index_count > 0 || guard != SMG_EXPR_NONE || crowded) {
-        SMG_TRY(sum_indices(l, view, runs_backwards(l, view), out));
+    } else if (view->index_count > 0 || guard != SMG_EXPR_NONE || others) {
+        SMG_TRY(sum_indices(l, view, backwards, axes, out));
     }
     if (l->refused != NULL) return SMG_OK;
-    if (crowded) {
-        rest.axis_count -= SMG_ACCESS_AXES;
-        rest.offset = SMG_SIZE_ZERO;
-        memmove(rest.axis, rest.axis + SMG_ACCESS_AXES, (size_t)rest.axis_count * sizeof(int));
-        memmove(rest.stride, rest.stride + SMG_ACCESS_AXES, (size_t)rest.axis_count * sizeof(smg_size));
-        out->index = make2(l, SMG_PRIM_ADD, out->index, iota(l, &rest));
-    }
     if (guard != SMG_EXPR_NONE) {
         out->index = smg_expr_make(l->k->exprs, SMG_PRIM_SELECT, guard, out->index, integer(l, SMG_INDEX_ABSENT));
     }
-    bool made = out->index != SMG_EXPR_NONE || (view->index_count == 0 && guard == SMG_EXPR_NONE && !crowded);
+    bool made = out->index != SMG_EXPR_NONE || (view->index_count == 0 && guard == SMG_EXPR_NONE && !others);
     return made ? SMG_OK : SMG_MEMORY;
 }
 
@@ -348,7 +363,7 @@ smg_status lower_load(lowering *l, const smg_sview *view, smg_expr *out_value) {
 }
 
 static smg_status iota_value(lowering *l, const smg_sview *view, smg_expr *out_value) {
-    reach none = {.index = SMG_EXPR_NONE, .offset = view->offset};
+    reach none = {.index = SMG_EXPR_NONE, .offset = view->offset, .axes = view->axis_count};
     smg_kleaf leaf = {.what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT};
     if (view->axis_count > SMG_ACCESS_AXES) return lower_refuse(l, "an index runs over too many axes");
     if (new_access(l, view, -1, &none) < 0) return SMG_MEMORY;
@@ -357,7 +372,7 @@ static smg_status iota_value(lowering *l, const smg_sview *view, smg_expr *out_v
     *out_value = smg_expr_leaf(l->k->exprs, SMG_KIND_INT, id);
     if (view->index_count == 0) return SMG_OK;
     reach sum;
-    SMG_TRY(sum_indices(l, view, false, &sum));
+    SMG_TRY(sum_indices(l, view, false, view->axis_count, &sum));
     if (l->refused == NULL) *out_value = make2(l, SMG_PRIM_ADD, *out_value, sum.index);
     return SMG_OK;
 }
