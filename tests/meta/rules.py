@@ -107,6 +107,14 @@ for path in ("README.md", "docs/embedding.md", "docs/models.md", "docs/explain.m
             breach(path, text_of(path).count("\n", 0, match.start()) + 1,
                    f"no public header has this name ({match.group(0)})")
 
+# Links to other files lead somewhere.
+for path in ("README.md", *files_of("docs", "bench", ends=(".md",))):
+    if not os.path.isfile(os.path.join(ROOT, path)):
+        continue
+    for match in re.finditer(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)", text_of(path)):
+        if not os.path.exists(os.path.join(ROOT, os.path.dirname(path), match.group(1))):
+            breach(path, text_of(path).count("\n", 0, match.start()) + 1, f"a link that leads nowhere ({match.group(1)})")
+
 tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=False)
 names = [n for n in tracked.stdout.decode().split("\0") if n]
 if not names:

@@ -34,6 +34,8 @@ CASES = [  # path, text, must be found
     ("src/base/a.c", OPEN + "/* " + "x" * 118 + " */\n", "120 at most"),
     ("docs/embedding.md", "Call `smg_frob(x)`.\n", "no public header has this name (smg_frob)"),
     ("docs/architecture.md", "See `smg_frob`.\n", None),
+    ("docs/a.md", "See [it](a.md), [that](https://x.org/y) and [b](../docs/a.md#there).\n", None),
+    ("docs/a.md", "See [it](a.md) and\n[b](b.md#there).\n", "docs/a.md:2: a link that leads nowhere (b.md)"),
     ("include/smg/a.h", OPEN + "/* " + "x" * 118 + " */\n", "120 at most"),
     ("include/smg/a.h", OPEN + "/* " + "x" * 114 + " */\n", None),
     ("src/base/a.c", "#define _DEFAULT_SOURCE\n" + OPEN, None),
