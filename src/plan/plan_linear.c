@@ -476,7 +476,8 @@ smg_status smg_plan_linear(const smg_graph *g, int64_t few, const int64_t *nomin
     smg_graph_mark_fixed(g, l.fixed, l.stored);
     count_readers(&l);
     smg_status status = copy_all(&l, few, nominal, out_count);
-    if (status != SMG_OK || out_graph->status == SMG_OK) return status;
+    if (status == SMG_OK && out_graph->status == SMG_OK) return smg_context_status(g->ctx); /* arrays may lack memory */
+    if (status != SMG_OK) return status;
     smg_context_clear_error(g->ctx); /* a node has more axes than there may be */
     *out_count = 0;
     return out_graph->status == SMG_MEMORY ? SMG_MEMORY : SMG_OK;
