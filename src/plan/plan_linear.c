@@ -34,6 +34,7 @@ typedef struct linear {
     int8_t *carries;   /* per node: does a value of rows reach it? 0: nobody asked */
     smg_node_id *anew; /* per node: in `to`, with its sums by terms; -1 */
     int sums;          /* along the axis, that were met */
+    int asked;         /* nodes that the product's expressions were made of */
     SMG_ARRAY(linear_leaf) leaves;
     SMG_ARRAY(linear_made) made;
     SMG_ARRAY(smg_node_id) reduced; /* of `to`: sums of terms */
@@ -76,15 +77,21 @@ static smg_expr leaf_of(linear *l, smg_node_id id, bool pivot) {
     return smg_expr_leaf(l->exprs, kind, l->leaves.count - 1);
 }
 
+#define MOST_ASKED 4096 /* nodes of an expression, each time that it has them */
+
 static smg_expr expr_of(linear *l, smg_node_id id) {
     const smg_node *n = node_of(l, id);
+    if (++l->asked > MOST_ASKED) return SMG_EXPR_NONE;
     smg_expr operand[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
     if (!carries_rows(l, id)) {
         bool shifts = varies(l, id) && !l->fixed[id];
         if (shifts && leaf_of(l, id, true) == SMG_EXPR_NONE) return SMG_EXPR_NONE; /* terms may ask for it */
         return leaf_of(l, id, false);
     }
-    for (int k = 0; k < n->operand_count; k++) operand[k] = expr_of(l, n->operand[k]);
+    for (int k = 0; k < n->operand_count; k++) {
+        operand[k] = expr_of(l, n->operand[k]);
+        if (operand[k] == SMG_EXPR_NONE) return SMG_EXPR_NONE;
+    }
     return smg_op_expr(l->exprs, n->op, n->type, operand);
 }
 
@@ -115,12 +122,21 @@ static smg_status terms_of(linear *l, smg_expr expr, smg_terms *out) {
 
 typedef struct seen {
     const linear *l;
-    bool rows; /* a leaf that is no constant */
+    bool rows; /* a leaf that is no constant, or one with rows */
 } seen;
+
+/* A number, or elements along the axis and nothing else. */
+static bool is_vector(const linear *l, smg_node_id id) {
+    const smg_node *n = node_of(l, id);
+    for (int d = 0; d < n->rank - 1; d++)
+        if (!smg_size_is_one(l->g->sizes, n->dims[d])) return false;
+    return n->rank == 0 || varies(l, id);
+}
 
 static void see_leaf(void *user, int leaf) {
     seen *s = user;
-    s->rows = s->rows || !s->l->fixed[s->l->leaves.items[leaf].node];
+    smg_node_id id = s->l->leaves.items[leaf].node;
+    s->rows = s->rows || !s->l->fixed[id] || !is_vector(s->l, id);
 }
 
 static bool has_rows(const linear *l, smg_expr expr) {
@@ -259,7 +275,7 @@ static smg_node_id made_anew(linear *l, smg_node_id id) {
     smg_op_class class_ = smg_node_class(&n);
     bool along = n.operand_count > 0 && varies(l, n.operand[0]);
     smg_node_id made = l->now[id];
-    if (class_ == SMG_CLASS_REDUCE && along && smg_op_combine(n.op) == SMG_COMBINE_ADD &&
+    if (class_ == SMG_CLASS_REDUCE && along && n.type == SMG_TYPE_F32 && smg_op_combine(n.op) == SMG_COMBINE_ADD &&
         n.axis == node_of(l, n.operand[0])->rank - 1) {
         made = sum_by_terms(l, id);
     } else if ((class_ == SMG_CLASS_MAP || class_ == SMG_CLASS_VIEW) && !along) {
@@ -401,6 +417,7 @@ static smg_status by_terms(linear *l, const linear_product *p, smg_node_id *out)
     smg_node_id all = -1;
     *out = -1;
     begin_product(l, p);
+    l->asked = 0;
     if (!carries_rows(l, p->rows) || l->others[p->rows] > 0) return SMG_OK;
     smg_expr expr = expr_of(l, p->rows);
     if (expr == SMG_EXPR_NONE) return smg_context_status(l->g->ctx);
@@ -475,10 +492,10 @@ smg_status smg_plan_linear(const smg_graph *g, int64_t few, const int64_t *nomin
     out_graph->outputs.count = out_graph->outputs.capacity = 0;
     smg_graph_mark_fixed(g, l.fixed, l.stored);
     count_readers(&l);
-    smg_status status = copy_all(&l, few, nominal, out_count);
-    if (status == SMG_OK && out_graph->status == SMG_OK) return smg_context_status(g->ctx); /* arrays may lack memory */
-    if (status != SMG_OK) return status;
-    smg_context_clear_error(g->ctx); /* a node has more axes than there may be */
+    smg_status status = copy_all(&l, few, nominal, out_count), told = smg_context_status(g->ctx);
+    if (status == SMG_MEMORY || told == SMG_MEMORY) return SMG_MEMORY;
+    if (status == SMG_OK && told == SMG_OK && out_graph->status == SMG_OK) return SMG_OK;
+    smg_context_clear_error(g->ctx); /* some node of a term has shapes that do not go together: there are no terms */
     *out_count = 0;
-    return out_graph->status == SMG_MEMORY ? SMG_MEMORY : SMG_OK;
+    return SMG_OK;
 }

@@ -168,6 +168,36 @@ static void several_products(void **state) {
     smg_graph_destroy(g);
 }
 
+/* Constants that differ from row to row are no part of a weight, however many elements they have; nor is one of a single
+ * element along the axis. A chain that reads each of its links twice ends. */
+static void constants_with_rows(void **state) {
+    fixture *f = *state;
+    static const char *const texts[] = {
+        "graph square\ndim rows max 4096\nx = input f32[64, 64]\nw = constant f32[64, 96] random seed=1 scale=0.05\n"
+        "c = constant f32[64, 1] random seed=4\n" CENTRED "z = mul(normal, c)\n" PRODUCT("z"),
+        "graph positions\ndim rows max 4096\nx = input f32[5, 768]\nw = constant f32[768, 96] random seed=1 "
+        "scale=0.05\n"
+        "c = constant f32[5, 768] random seed=4\n" CENTRED "z = add(normal, c)\ny = contract(z, w) \"rk,kc->rc\"\nv = "
+                                                           "contract(w, z) \"kc,rk->cr\"\noutput y = y\noutput v = v\n",
+        X "c = constant f32[1] random seed=4\n" CENTRED "z = add(normal, c)\n" PRODUCT("z"),
+    };
+    smg_graph made;
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
+        smg_graph *g = parse(f, texts[i]);
+        if (by_terms(f, g, ROWS, &made) != 0) fail_msg("text %zu", i);
+        smg_graph_destroy(g);
+    }
+    smg_text text;
+    smg_text_init(&text, f->ctx);
+    smg_text_add(&text, X CENTRED "z0 = mul(normal, x)\n");
+    for (int i = 1; i < 40; i++) smg_text_addf(&text, "z%d = mul(z%d, z%d)\n", i, i - 1, i - 1);
+    smg_text_add(&text, PRODUCT("z39"));
+    smg_graph *g = parse(f, smg_text_cstr(&text));
+    assert_int_equal(by_terms(f, g, ROWS, &made), 0);
+    smg_graph_destroy(g);
+    smg_text_free(&text);
+}
+
 /* A factor that others read is there anyway; one that is scaled alone leaves its product as it is; a softmax is no sum
  * of terms; a weight of the run has no sums that are made once; the axis may not be the innermost; many rows. */
 static void left_alone(void **state) {
@@ -201,6 +231,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(far_from_zero, setup, teardown),
         cmocka_unit_test_setup_teardown(other_spellings, setup, teardown),
         cmocka_unit_test_setup_teardown(several_products, setup, teardown),
+        cmocka_unit_test_setup_teardown(constants_with_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(left_alone, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
