@@ -177,8 +177,9 @@ static void constants_with_rows(void **state) {
         "c = constant f32[64, 1] random seed=4\n" CENTRED "z = mul(normal, c)\n" PRODUCT("z"),
         "graph positions\ndim rows max 4096\nx = input f32[5, 768]\nw = constant f32[768, 96] random seed=1 "
         "scale=0.05\n"
-        "c = constant f32[5, 768] random seed=4\n" CENTRED "z = add(normal, c)\ny = contract(z, w) \"rk,kc->rc\"\nv = "
-                                                           "contract(w, z) \"kc,rk->cr\"\noutput y = y\noutput v = v\n",
+        "c = constant f32[5, 768] random seed=4\n" CENTRED "z = add(normal, c)\n"
+        "y = contract(z, w) \"rk,kc->rc\"\nv = contract(w, z) \"kc,rk->cr\"\n"
+        "output y = y\noutput v = v\n",
         X "c = constant f32[1] random seed=4\n" CENTRED "z = add(normal, c)\n" PRODUCT("z"),
     };
     smg_graph made;
