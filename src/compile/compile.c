@@ -298,14 +298,14 @@ smg_status smg_compile_modules(smg_compilation *c) {
  * as it was then leaves the compilation as it is, without a graph. */
 static smg_status revive(smg_compilation *c) {
     smg_variant kept[SMG_MAX_VARIANTS];
-    int count = c->variant_count;
+    int count = c->variant_count, terms = c->terms;
     bool fits = false;
     memcpy(kept, c->variants, sizeof(kept));
     int64_t *nominal = c->nominal;
     smg_status status = rewrite(c);
     if (status == SMG_OK && c->terms > 0) status = smg_compile_take_terms(c);
     if (status == SMG_OK) status = smg_compile_choose_variants(c);
-    bool same = status == SMG_OK && count == c->variant_count;
+    bool same = status == SMG_OK && count == c->variant_count && terms == c->terms;
     for (int i = 0; same && i < count; i++) {
         same = kept[i].low == c->variants[i].low && kept[i].high == c->variants[i].high;
     }
@@ -317,6 +317,7 @@ static smg_status revive(smg_compilation *c) {
     c->bundler = NULL;
     memcpy(c->variants, kept, sizeof(kept));
     c->variant_count = count;
+    c->terms = terms;
     c->nominal = nominal;
     return status;
 }

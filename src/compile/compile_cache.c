@@ -1,11 +1,12 @@
 /* compile_cache.c: plan and SPIR-V of models that were opened before.
  *
  * One file a graph, target and options: <cache>/plans/<key>.plan. It holds the bundle's bytes without weights, and what
- * a compilation knows beside its bundle: nominal sizes, what each buffer stands for in the rewritten graph, and the
- * questions about large constants that rewriting asked, with the answers. These are asked again of the constants at
- * hand; where one is answered otherwise the entry is another training's and is left alone until the new plan replaces
- * it. The key has everything else that a plan depends on (decisions/0017-plan-cache.md). A second hash of the same
- * makes a collision harmless. Nothing here is a failure: without a usable entry the plan is made. */
+ * a compilation knows beside its bundle: nominal sizes, how many products are by terms, what each buffer stands for in
+ * the rewritten graph, and the questions about large constants that rewriting asked, with the answers. These are asked
+ * again of the constants at hand; where one is answered otherwise the entry is another training's and is left alone
+ * until the new plan replaces it. The key has everything else that a plan depends on (decisions/0017-plan-cache.md). A
+ * second hash of the same makes a collision harmless. Nothing here is a failure: without a usable entry the plan is
+ * made. */
 #include "compile/compile.h"
 #include "smg_fingerprint.h"
 

@@ -6,7 +6,7 @@
 #define FEW_ROWS 64 /* of a product, at the sizes given; of more the norm is a kernel of its own, where that may be */
 
 /* *out_graph: NULL where no product has another form. */
-static smg_status by_terms(smg_compilation *c, smg_graph **out_graph) {
+static smg_status make_terms(smg_compilation *c, smg_graph **out_graph) {
     int count = 0;
     *out_graph = NULL;
     smg_graph *made = SMG_ARENA_NEW(c->graph->arena, smg_graph);
@@ -22,7 +22,7 @@ static smg_status by_terms(smg_compilation *c, smg_graph **out_graph) {
  * nothing of what a loop does more. */
 static bool may_have(const smg_compilation *c) {
     bool asked = !c->options.unfused && c->options.precision == SMG_TYPE_F32;
-    return asked && c->options.objective != SMG_OBJECTIVE_MEMORY && smg_target_hides_loads(&c->target);
+    return asked && c->options.objective != SMG_OBJECTIVE_MEMORY && smg_target_switches_lanes(&c->target);
 }
 
 static double seconds_of(const smg_plan *p) {
@@ -40,7 +40,7 @@ static bool is_cheaper(const smg_compilation *c, const smg_plan *one, const smg_
 
 smg_status smg_compile_take_terms(smg_compilation *c) {
     smg_graph *made;
-    SMG_TRY(by_terms(c, &made));
+    SMG_TRY(make_terms(c, &made));
     if (made != NULL) c->graph = made; /* in the arena of the one before */
     return SMG_OK;
 }
@@ -49,7 +49,7 @@ smg_status smg_compile_choose_terms(smg_compilation *c) {
     smg_graph *made;
     smg_plan *plan;
     if (!may_have(c)) return SMG_OK;
-    SMG_TRY(by_terms(c, &made));
+    SMG_TRY(make_terms(c, &made));
     if (made == NULL) return SMG_OK;
     smg_status status = smg_plan_make(made, &c->target, &c->plan_options, c->arena, &plan);
     if (status == SMG_MEMORY) return status;

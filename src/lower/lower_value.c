@@ -278,8 +278,8 @@ static smg_status sum_indices(lowering *l, const smg_sview *view, bool backwards
     return SMG_OK;
 }
 
-/* Axes that an access of the view has itself: as many as there is room for. None of a sum that runs backwards within a
- * border: it begins outside, and comes inside by its axes. */
+/* Axes that an access of the view has itself, where its index is a sum: as many as there is room for. None of one that
+ * runs backwards within a border: it begins outside, and comes inside by its axes. */
 static int own_axes(const smg_sview *view, bool backwards) {
     if (view->axis_count > SMG_ACCESS_AXES) return SMG_ACCESS_AXES;
     return backwards && view->layer_count > 0 ? 0 : view->axis_count;
@@ -288,12 +288,13 @@ static int own_axes(const smg_sview *view, bool backwards) {
 static smg_status reach_of(lowering *l, const smg_sview *view, reach *out) {
     smg_expr guard;
     bool backwards = runs_backwards(l, view);
-    int axes = own_axes(view, backwards);
+    bool single = view->index_count == 1 && view->index[0].checked && view->axis_count <= SMG_ACCESS_AXES;
+    int axes = single ? view->axis_count : own_axes(view, backwards);
     *out = (reach){.index = SMG_EXPR_NONE, .offset = view->offset, .axes = axes};
     SMG_TRY(all_guards(l, view->layer, view->layer_count, &guard));
     if (l->refused != NULL) return SMG_OK;
     bool others = axes < view->axis_count;
-    if (view->index_count == 1 && view->index[0].checked && !others) {
+    if (single) {
         SMG_TRY(translate(l, view->index[0].expr, &out->index));
         out->stride = view->index_stride[0];
         out->limit = view->index[0].range;

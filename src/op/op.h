@@ -166,6 +166,8 @@ static inline const smg_op_row *smg_op_get(smg_op op) {
     return op < SMG_OP_COUNT ? &smg_op_rows[op] : NULL;
 }
 bool smg_op_find(const char *word, smg_op *out_op);
+/* The map that is just this primitive of its operands. */
+bool smg_op_of_prim(smg_prim prim, smg_op *out_op);
 smg_combine smg_op_combine(smg_op op); /* of a REDUCE row; ADD for CONTRACT */
 /* What a VIEW relabels and what a LEAF holds, so that nobody outside op/ names a row. */
 typedef enum smg_view_kind {

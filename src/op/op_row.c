@@ -26,6 +26,21 @@ bool smg_op_find(const char *word, smg_op *out_op) {
     return false;
 }
 
+bool smg_op_of_prim(smg_prim prim, smg_op *out_op) {
+    static const char *const operands[] = {")", " a)", " a b)", " a b c)"};
+    const char *word = smg_prim_word(prim);
+    for (int i = 0; i < SMG_OP_COUNT; i++) {
+        const smg_op_row *row = &smg_op_rows[i];
+        bool same = row->class_ == SMG_CLASS_MAP && row->expression[0] == '(' &&
+                    strncmp(row->expression + 1, word, strlen(word)) == 0 &&
+                    strcmp(row->expression + 1 + strlen(word), operands[smg_prim_arity(prim)]) == 0;
+        if (!same) continue;
+        *out_op = (smg_op)i;
+        return true;
+    }
+    return false;
+}
+
 smg_combine smg_op_combine(smg_op op) {
     for (int i = 0; op < SMG_OP_COUNT && i < SMG_COMBINE_COUNT; i++)
         if (strcmp(smg_op_rows[op].expression, smg_combine_word((smg_combine)i)) == 0) return (smg_combine)i;

@@ -139,7 +139,7 @@ typedef struct smg_resident {
 typedef struct smg_price {
     double seconds;
     double idle;   /* of these, what cores that have no workgroup of the last round could do meanwhile */
-    double heaped; /* more than these, where its workgroups come to cores as another kernel's leave them */
+    double heaped; /* seconds more where another kernel leaves its workgroups no room */
     smg_resident resident;
     double bytes;  /* global traffic at the nominal sizes */
     double stored; /* bytes of results, each once */
@@ -296,9 +296,9 @@ typedef struct smg_plan {
     int joinable; /* neighbours in the order that some kernel of the search has together */
 } smg_plan;
 
-/* The graph with products in another form: where a factor of f32 is what statistics of it shift and scale, for at most
- * so many rows at these values of symbols, as terms of which one is a product and the others hang on constants
- * (plan_linear.c). It shares all but its nodes with `g`. *out_count: products; 0: the graph is as it was. */
+/* The graph with products by terms (plan_linear.c): one of f32 whose factor is shifted and scaled by statistics of
+ * itself becomes a product of what is not, and terms of constants. Only products of at most `few` rows at these values
+ * of symbols. All but nodes and outputs are those of `g`. *out_count: such products; 0: the graph is of no use. */
 smg_status smg_plan_linear(const smg_graph *g, int64_t few, const int64_t *nominal, smg_arena *arena,
                            smg_graph *out_graph, int *out_count);
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,

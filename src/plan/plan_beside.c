@@ -3,7 +3,7 @@
  * of two that follow each other the second costs less by what is idle in it.
  *
  * Workgroups go where there is room. Where the first kernel leaves none, the cores that are done with it first take as
- * many of the second one's as they hold, and of few none are left for the others: it costs more by that. */
+ * many of the second one's as they hold. If there are few of them, the other cores get none, and it takes longer. */
 #include "plan/plan_internal.h"
 
 /* Does the node, with what is computed anew for it, read a value of the places [open, before)? */

@@ -127,8 +127,10 @@ typedef struct plan_room {
 plan_room plan_room_beside(const planner *p, int from, int to, const plan_choice *before);
 /* Of these, what a segment takes; less than nothing where it is better off alone. */
 double plan_taken_beside(const planner *p, const segment *before, const segment *s, plan_room room);
-/* plan_parts_sums.c: the map that is just this primitive. */
-bool plan_find_map(smg_prim prim, smg_op *out_op);
+/* plan_graph.c: a graph in the making: that of `g` without nodes and outputs, and then its outputs; now[id]: the node
+ * that node `id` of `g` has become. */
+void plan_begin_graph(const smg_graph *g, smg_arena *arena, smg_graph *out_graph);
+smg_status plan_copy_outputs(const smg_graph *g, const smg_node_id *now, smg_graph *to);
 /* plan_make.c: the prepare list (p->preparing) or the run list. */
 smg_status plan_choose_list(planner *p, bool preparing, partition *out);
 /* The order at hand as segments; p->again: it is another one now. Where there is a budget, nodes that have no kernel

@@ -1,6 +1,6 @@
-/* Products of what statistics of their own factor shift and scale. (x - m) r g + b times W, where m and r are the same
- * all along what is contracted, is r (x - p) times g W, and (p - m) r times the sums of g W, and the sums of b W. What
- * hangs on constants alone is made once. Then nothing along the contracted axis waits for its statistics, and one
+/* Products whose factor is shifted and scaled by statistics of itself. (x - m) r g + b times W, where m and r are the
+ * same all along what is contracted, is r (x - p) times g W, and (p - m) r times the sums of g W, and the sums of b W.
+ * What hangs on constants alone is made once. Then nothing along the contracted axis waits for its statistics, and one
  * kernel goes over x once, with sums and product in one loop (smg_slice_linear).
  *
  * No norm is looked for. A factor is an expression over what varies along the axis and what does not; smg_slice_terms
@@ -27,13 +27,12 @@ typedef struct linear {
     smg_arena *arena;
     smg_exprs *exprs;
     bool *fixed, *stored; /* smg_graph_mark_fixed */
-    int *others;          /* per node: reads of it by what is no product */
+    int *reads, *others;  /* per node: reads of it; of these, by what is no product */
     smg_node_id *now;     /* per node: the node of `to` that is it */
     /* Of axes of this extent, in products one after the other. */
     smg_size extent;
     int8_t *carries;   /* per node: does a value of rows reach it? 0: nobody asked */
-    smg_node_id *anew; /* per node: in `to`, with its sums by terms; -1 */
-    int sums;          /* along the axis, that were met */
+    smg_node_id *anew; /* per node: in `to`, with its sums by terms; -1: nobody asked, -2: there is none */
     int asked;         /* nodes that the product's expressions were made of */
     SMG_ARRAY(linear_leaf) leaves;
     SMG_ARRAY(linear_made) made;
@@ -196,9 +195,7 @@ static smg_node_id node_of_expr(linear *l, smg_expr expr) {
         if (leaf.pivot) return first_along(l, leaf.node);
         return is_of_rows(l, leaf.node) ? made_anew(l, leaf.node) : l->now[leaf.node];
     }
-    for (int k = 0; e.prim == SMG_PRIM_MUL && k < 2; k++)
-        if (is_one(l, e.arg[k])) return to_node(l, e.arg[1 - k]);
-    if (!plan_find_map(e.prim, &op)) return -1;
+    if (!smg_op_of_prim(e.prim, &op)) return -1;
     for (int k = 0; k < smg_prim_arity(e.prim); k++) arg[k] = to_node(l, e.arg[k]);
     return push(l, (smg_node){.op = op, .operand_count = smg_prim_arity(e.prim), .operand = {arg[0], arg[1], arg[2]}});
 }
@@ -243,14 +240,13 @@ static smg_node_id sum_of(linear *l, smg_node sum) {
     return id;
 }
 
-/* A sum along the axis by its terms; of one that has none it is what it was. */
+/* A sum along the axis by its terms; -1 where it has none. One of constants is what it was. */
 static smg_node_id sum_by_terms(linear *l, smg_node_id id) {
     smg_node sum = *node_of(l, id);
     smg_terms terms;
     int64_t count;
     smg_node_id all = -1;
     smg_expr expr = expr_of(l, sum.operand[0]);
-    l->sums++;
     if (expr == SMG_EXPR_NONE || terms_of(l, expr, &terms) != SMG_OK) return -1;
     if (!carries_rows(l, sum.operand[0]) && !at_pivot(l, expr, &terms)) return l->now[id];
     if (terms.count == 0 || !smg_size_is_const(l->g->sizes, l->extent, &count)) return -1;
@@ -271,7 +267,7 @@ static smg_node_id sum_by_terms(linear *l, smg_node_id id) {
 /* A value of rows, its sums along the axis by terms. */
 static smg_node_id made_anew(linear *l, smg_node_id id) {
     smg_node n = *node_of(l, id);
-    if (l->anew[id] >= 0) return l->anew[id];
+    if (l->anew[id] != -1) return l->anew[id];
     smg_op_class class_ = smg_node_class(&n);
     bool along = n.operand_count > 0 && varies(l, n.operand[0]);
     smg_node_id made = l->now[id];
@@ -280,15 +276,15 @@ static smg_node_id made_anew(linear *l, smg_node_id id) {
         made = sum_by_terms(l, id);
     } else if ((class_ == SMG_CLASS_MAP || class_ == SMG_CLASS_VIEW) && !along) {
         bool same = true;
-        for (int k = 0; k < n.operand_count; k++) {
+        for (int k = 0; k < n.operand_count && made >= 0; k++) {
             smg_node_id before = n.operand[k];
-            n.operand[k] = is_of_rows(l, before) ? made_anew(l, before) : l->now[before];
-            same = same && n.operand[k] == l->now[before];
+            n.operand[k] = made = is_of_rows(l, before) ? made_anew(l, before) : l->now[before];
+            same = same && made == l->now[before];
         }
-        if (!same) made = push(l, n);
+        if (made >= 0) made = same ? l->now[id] : push(l, n);
     }
-    l->anew[id] = made;
-    return made;
+    l->anew[id] = made >= 0 ? made : -2;
+    return l->anew[id];
 }
 
 /* ---- products --------------------------------------------------------------------------------------- */
@@ -376,9 +372,15 @@ static smg_node_id scaled_weight(linear *l, const linear_product *p, smg_expr by
     return pair(l, SMG_OP_MUL, l->now[p->weight], vector);
 }
 
+/* Does anything else read it, or what it is a view of? Then a copy would be there beside it. */
+static bool is_shared(const linear *l, smg_node_id id) {
+    while (l->reads[id] == 1 && smg_node_class(node_of(l, id)) == SMG_CLASS_VIEW) id = node_of(l, id)->operand[0];
+    return l->reads[id] > 1;
+}
+
 static smg_node_id product_of(linear *l, const linear_product *p, smg_expr summed) {
     smg_node product = *p->n;
-    smg_expr by = take_constants(l, &summed);
+    smg_expr by = is_shared(l, p->weight) ? SMG_EXPR_NONE : take_constants(l, &summed);
     product.operand[p->side] = to_node(l, summed);
     product.operand[1 - p->side] = by == SMG_EXPR_NONE ? l->now[p->weight] : scaled_weight(l, p, by);
     smg_node_id factor = product.operand[p->side];
@@ -399,7 +401,7 @@ static void begin_product(linear *l, const linear_product *p) {
     smg_size extent = node_of(l, p->rows)->dims[p->of_rows];
     if (extent == l->extent) return;
     l->extent = extent;
-    l->leaves.count = l->made.count = l->reduced.count = l->sums = 0;
+    l->leaves.count = l->made.count = l->reduced.count = 0;
     memset(l->carries, 0, count * sizeof *l->carries);
     for (size_t i = 0; i < count; i++) l->anew[i] = -1;
 }
@@ -409,6 +411,24 @@ static bool is_few(const linear *l, const linear_product *p, int64_t few, const 
     if (!smg_size_eval(l->g->sizes, smg_node_elements(l->g, p->rows), nominal, &elements)) return false;
     return smg_size_is_const(l->g->sizes, node_of(l, p->rows)->dims[p->of_rows], &extent) && extent > 1 &&
            elements / extent <= few;
+}
+
+typedef struct changed {
+    const linear *l;
+    bool sums;
+} changed;
+
+static void see_changed(void *user, int leaf) {
+    changed *c = user;
+    smg_node_id id = c->l->leaves.items[leaf].node;
+    c->sums = c->sums || (c->l->anew[id] >= 0 && c->l->anew[id] != c->l->now[id]);
+}
+
+/* Does the factor hang on sums along the axis, which are by terms now? */
+static bool hangs_on_sums(const linear *l, smg_expr factor) {
+    changed c = {.l = l};
+    smg_expr_leaves(l->exprs, factor, see_changed, &c);
+    return c.sums;
 }
 
 /* The product by its terms; -1 where it is none. */
@@ -430,7 +450,7 @@ static smg_status by_terms(linear *l, const linear_product *p, smg_node_id *out)
         if (term < 0 || (!plain && factor < 0)) return SMG_OK;
         all = add_term(l, all, term, factor, plain);
     }
-    if (all < 0 || l->sums == 0 || !smg_same_dims(smg_graph_node(l->to, all), p->n)) return SMG_OK;
+    if (all < 0 || !hangs_on_sums(l, expr) || !smg_same_dims(smg_graph_node(l->to, all), p->n)) return SMG_OK;
     l->to->nodes.items[all].name = p->n->name;
     *out = all;
     return SMG_OK;
@@ -455,19 +475,16 @@ static smg_status copy_all(linear *l, int64_t few, const int64_t *nominal, int *
         if (l->now[id] < 0) l->now[id] = copy_node(l, id);
         if (l->now[id] < 0) return SMG_MEMORY;
     }
-    for (int i = 0; i < l->g->outputs.count; i++) {
-        smg_graph_output_row *row = SMG_ARRAY_PUSH(l->to->arena, &l->to->outputs);
-        if (row == NULL) return SMG_MEMORY;
-        *row = l->g->outputs.items[i];
-        row->node = l->now[row->node];
-    }
-    return SMG_OK;
+    return plan_copy_outputs(l->g, l->now, l->to);
 }
 
 static void count_readers(linear *l) {
     for (smg_node_id id = 0; id < l->g->nodes.count; id++) {
         const smg_node *n = node_of(l, id);
-        for (int k = 0; k < n->operand_count; k++) l->others[n->operand[k]] += smg_node_class(n) != SMG_CLASS_CONTRACT;
+        for (int k = 0; k < n->operand_count; k++) {
+            l->reads[n->operand[k]]++;
+            l->others[n->operand[k]] += smg_node_class(n) != SMG_CLASS_CONTRACT;
+        }
     }
     for (int i = 0; i < l->g->outputs.count; i++) l->others[l->g->outputs.items[i].node]++;
 }
@@ -479,17 +496,14 @@ smg_status smg_plan_linear(const smg_graph *g, int64_t few, const int64_t *nomin
     *out_count = 0;
     l.fixed = SMG_ARENA_ARRAY(arena, bool, count);
     l.stored = SMG_ARENA_ARRAY(arena, bool, count);
+    l.reads = SMG_ARENA_ARRAY(arena, int, count);
     l.others = SMG_ARENA_ARRAY(arena, int, count);
     l.now = SMG_ARENA_ARRAY(arena, smg_node_id, count);
     l.anew = SMG_ARENA_ARRAY(arena, smg_node_id, count);
     l.carries = SMG_ARENA_ARRAY(arena, int8_t, count);
-    if (!l.fixed || !l.stored || !l.others || !l.now || !l.anew || !l.carries) return SMG_MEMORY;
+    if (!l.fixed || !l.stored || !l.reads || !l.others || !l.now || !l.anew || !l.carries) return SMG_MEMORY;
     SMG_TRY(smg_exprs_create(arena, &l.exprs));
-    *out_graph = *g;
-    out_graph->nodes.items = NULL;
-    out_graph->nodes.count = out_graph->nodes.capacity = 0;
-    out_graph->outputs.items = NULL;
-    out_graph->outputs.count = out_graph->outputs.capacity = 0;
+    plan_begin_graph(g, g->arena, out_graph);
     smg_graph_mark_fixed(g, l.fixed, l.stored);
     count_readers(&l);
     smg_status status = copy_all(&l, few, nominal, out_count), told = smg_context_status(g->ctx);

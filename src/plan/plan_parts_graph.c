@@ -26,12 +26,7 @@ static smg_status fill_graph(parts *s, bool *out_made) {
             s->now[id] = copy_node(s, id);
         *out_made = s->now[id] >= 0;
     }
-    for (int i = 0; i < s->g->outputs.count && *out_made; i++) {
-        smg_graph_output_row *row = SMG_ARRAY_PUSH(s->to->arena, &s->to->outputs);
-        if (row == NULL) return SMG_MEMORY;
-        *row = s->g->outputs.items[i];
-        row->node = s->now[row->node];
-    }
+    if (*out_made) SMG_TRY(plan_copy_outputs(s->g, s->now, s->to));
     if (s->g->storage != NULL) s->to->storage = s->storage.items;
     smg_status status = s->to->status;
     if (status == SMG_OK || status == SMG_MEMORY) return smg_context_status(s->p->ctx);
@@ -53,13 +48,7 @@ static smg_status begin(parts *s) {
     s->to = SMG_ARENA_NEW(s->arena, smg_graph);
     if (!s->axis || !s->depends || !s->now || !s->whole || !s->part || !s->to) return SMG_MEMORY;
     for (size_t i = 0; i < count; i++) s->axis[i] = s->now[i] = s->whole[i] = s->part[i] = -1;
-    *s->to = *s->g;
-    s->to->arena = s->arena;
-    s->to->nodes.items = NULL;
-    s->to->nodes.count = s->to->nodes.capacity = 0;
-    s->to->outputs.items = NULL;
-    s->to->outputs.count = s->to->outputs.capacity = 0;
-    s->to->storage = NULL;
+    plan_begin_graph(s->g, s->arena, s->to);
     s->extent = smg_graph_node(s->g, s->split.node)->dims[s->split.axis];
     s->even = smg_size_divide_exact(sizes, s->extent, chunk, &even);
     s->count = s->even ? even : smg_size_ceil_div(sizes, s->extent, chunk);

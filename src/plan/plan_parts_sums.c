@@ -81,21 +81,6 @@ static smg_status make_roles(parts *s, smg_slice_roles *out) {
 
 typedef enum form { IN_PARTS, AT_MERGE, AT_END } form;
 
-bool plan_find_map(smg_prim prim, smg_op *out_op) {
-    static const char *const operands[] = {")", " a)", " a b)", " a b c)"};
-    const char *word = smg_prim_word(prim);
-    for (int op = 0; op < SMG_OP_COUNT; op++) {
-        const smg_op_row *row = smg_op_get((smg_op)op);
-        bool same = row->class_ == SMG_CLASS_MAP && row->expression[0] == '(' &&
-                    strncmp(row->expression + 1, word, strlen(word)) == 0 &&
-                    strcmp(row->expression + 1 + strlen(word), operands[smg_prim_arity(prim)]) == 0;
-        if (!same) continue;
-        *out_op = (smg_op)op;
-        return true;
-    }
-    return false;
-}
-
 /* An extreme of nothing is as far away as numbers get, and differences of two such must be 0. */
 static smg_node_id finite(parts *s, smg_node_id sum, smg_node_id node) {
     smg_combine combine = smg_op_combine(smg_graph_node(s->g, sum)->op);
@@ -163,7 +148,7 @@ static smg_node_id to_node(summing *m, smg_expr expr, form how) {
     } else if (e.prim == SMG_PRIM_CONST) {
         smg_type type = e.kind == SMG_KIND_FLOAT ? SMG_TYPE_F32 : SMG_TYPE_I32;
         node = e.kind == SMG_KIND_BOOL ? -1 : parts_number(s, type, e.value);
-    } else if (plan_find_map(e.prim, &op)) {
+    } else if (smg_op_of_prim(e.prim, &op)) {
         for (int k = 0; k < smg_prim_arity(e.prim); k++) arg[k] = to_node(m, e.arg[k], how);
         node = parts_map(s, op, smg_prim_arity(e.prim), arg[0], arg[1], arg[2]);
     }

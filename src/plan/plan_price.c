@@ -184,19 +184,20 @@ double plan_seconds(const smg_target *t, const plan_counts *counts, const smg_pr
 }
 
 /* Seconds of the cores where each of them has so many of the workgroups. */
-static double seconds_with(const smg_target *t, const plan_counts *counts, double residents, double of_core) {
+static double seconds_with(const smg_target *t, const plan_counts *counts, const smg_price *price, double of_core) {
     plan_counts c = *counts;
+    c.slots += spilled(t, price, &c);
     double more = of_core * (double)t->cores / c.workgroups;
     c.workgroups *= more;
     c.traffic *= more;
     c.hidden *= more;
     c.streamed *= more;
     c.afar *= more;
-    return cores_seconds(t, &c, residents);
+    return cores_seconds(t, &c, residents(t, counts, price));
 }
 
-#define HEAPED                                                                                                         \
-    0.5 /* of the way from what all cores share out to as many workgroups as one holds on each that has any */
+/* Of the way from workgroups that all cores share out to as many as one holds on each that has any. */
+#define HEAPED_SHARE 0.5
 
 /* Beside other kernels. Cores that switch between lanes take workgroups of the next one, too, and those that are done
  * first as many as they hold. */
@@ -207,7 +208,7 @@ static void price_beside(const smg_target *t, const plan_counts *c, smg_price *p
     price->resident = resident_of(t, c, price);
     double held = price->resident.workgroups;
     price->resident.workgroups = plan_lesser(most, held);
-    if (most < held) price->heaped = HEAPED * (seconds_with(t, c, held, held) - seconds_with(t, c, held, most));
+    if (most < held) price->heaped = HEAPED_SHARE * (seconds_with(t, c, price, held) - seconds_with(t, c, price, most));
 }
 
 void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *price) {

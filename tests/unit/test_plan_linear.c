@@ -168,6 +168,46 @@ static void several_products(void **state) {
     smg_graph_destroy(g);
 }
 
+/* Elements of the largest constant that is computed of constants alone. */
+static int64_t largest_made(fixture *f, const smg_graph *g) {
+    size_t count = (size_t)g->nodes.count + 1;
+    bool *fixed = SMG_ARENA_ARRAY(f->arena, bool, count), *stored = SMG_ARENA_ARRAY(f->arena, bool, count);
+    int64_t most = 0, elements;
+    assert_true(fixed != NULL && stored != NULL);
+    smg_graph_mark_fixed(g, fixed, stored);
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        bool made = fixed[id] && stored[id] && smg_node_computes(smg_graph_node(g, id));
+        if (made && smg_size_is_const(g->sizes, smg_node_elements(g, id), &elements) && elements > most)
+            most = elements;
+    }
+    return most;
+}
+
+/* A weight that something else reads stays as it is, and so does the factor's scale: no second one lies in memory. */
+static void shared_weights(void **state) {
+    fixture *f = *state;
+    smg_graph *g = parse(f, NORM PRODUCT("z")), made;
+    assert_int_equal(by_terms(f, g, ROWS, &made), 1);
+    assert_int_equal(largest_made(f, &made), 768 * 96);
+    smg_graph_destroy(g);
+    g = parse(f, NORM "s = input f32[rows, 96]\nt = contract(s, w) \"rc,kc->rk\"\noutput t = t\n" PRODUCT("z"));
+    assert_int_equal(by_terms(f, g, ROWS, &made), 1);
+    assert_true(largest_made(f, &made) < 768 * 96);
+    check_values(f, &made, (values){0.5, 1}, 2e-6, 1);
+    smg_graph_destroy(g);
+}
+
+/* What is shifted by an input, not by sums, has no sums to go by: whether or not a norm stands before it. */
+static void shifts_without_sums(void **state) {
+    fixture *f = *state;
+    smg_graph *g =
+        parse(f, NORM "a = input f32[rows, 1]\nc = sub(x, a)\nv = constant f32[768, 32] random seed=6\n" PRODUCT(
+                     "z") "q = contract(c, v) \"rk,kc->rc\"\noutput q = q\n");
+    smg_graph made;
+    assert_int_equal(by_terms(f, g, ROWS, &made), 1);
+    smg_graph_destroy(g);
+}
+
 /* Constants that differ from row to row are no part of a weight, however many elements they have; nor is one of a single
  * element along the axis. A chain that reads each of its links twice ends. */
 static void constants_with_rows(void **state) {
@@ -232,6 +272,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(far_from_zero, setup, teardown),
         cmocka_unit_test_setup_teardown(other_spellings, setup, teardown),
         cmocka_unit_test_setup_teardown(several_products, setup, teardown),
+        cmocka_unit_test_setup_teardown(shared_weights, setup, teardown),
+        cmocka_unit_test_setup_teardown(shifts_without_sums, setup, teardown),
         cmocka_unit_test_setup_teardown(constants_with_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(left_alone, setup, teardown),
     };
