@@ -18,6 +18,11 @@ static smg_status add_count(smg_compilation *c, const char *rule, int applied) {
 /* Copies beside an original that something else reads (a table that is gathered from and multiplied with). */
 #define WEIGHTS_TWICE (64 << 20) /* bytes */
 
+/* What makes a weight's panels worth a copy: rows that they are read for, and more pages of memory than a core has at
+ * hand, each row of the weight being on another one. */
+#define PANEL_ROWS 4
+#define PANEL_ELEMENTS (1 << 16)
+
 static smg_status store_weights(smg_compilation *c) {
     int across = 0, along = 0, joined = 0, laid = 0, turned = 0;
     smg_store_options o = {.limit = smg_target_largest_buffer(&c->target),
@@ -30,6 +35,9 @@ static smg_status store_weights(smg_compilation *c) {
         o.few_joined = best.streamed;
         o.blocks = (smg_weight_blocks){.rows = best.block_rows, .cols = best.block_cols, .least = best.rows};
     }
+    int panel = smg_sched_panel(&c->target);
+    if (panel > 0)
+        o.panels = (smg_weight_blocks){.rows = 1, .cols = panel, .least = PANEL_ROWS, .smallest = PANEL_ELEMENTS};
     /* Others want kernels that reach further, and read what is sliced where it is made. */
     bool time = c->options.objective == SMG_OBJECTIVE_TIME;
     if (time && !c->options.unfused) {

@@ -17,6 +17,7 @@ static block_term block_term_of(const smg_kernel *k, const smg_kbuffer *b, bool 
 /* What an index within a tile of so many elements adds. */
 static const char *in_block(glsl_writer *w, const char *at, block_term t, int64_t elements) {
     if (elements <= t.size || strcmp(at, "0") == 0) return glsl_times_literal(w, at, t.within);
+    if (t.size == 1) return glsl_times_literal(w, at, t.apart);
     bool powers = smg_is_power_of_two(t.size);
     const char *block = powers ? GLSL_STRING(w, "((%s) >> %d)", at, smg_log2(t.size))
                                : GLSL_STRING(w, "(%s) / %lld", at, (long long)t.size);
@@ -29,6 +30,11 @@ static const char *in_block(glsl_writer *w, const char *at, block_term t, int64_
 static bool by_blocks(const glsl_writer *w, const smg_access *access, int *out_down, int *out_along) {
     return access->buffer >= 0 && smg_kbuffer_is_blocked(&w->k->buffers.items[access->buffer]) &&
            smg_access_by_blocks(w->k, access, out_down, out_along);
+}
+
+bool glsl_by_blocks(const glsl_writer *w, const smg_access *access) {
+    int down, along;
+    return by_blocks(w, access, &down, &along);
 }
 
 /* What is so many elements on, by whole tensors, rows or blocks: on the way along a row all rows of a block are between
@@ -76,6 +82,19 @@ const char *glsl_address_part(glsl_writer *w, const smg_access *access, int axis
     int term = term_along(w, access, axis, &t);
     if (term == access->axis_count) return "0";
     return t.size == 0 ? term_steps(w, access, term, at) : in_block(w, at, t, w->k->axes.items[axis].tile);
+}
+
+bool glsl_address_distance(const glsl_writer *w, const smg_access *access, int axis, int64_t number, int64_t *out) {
+    block_term t;
+    int term = term_along(w, access, axis, &t), down, along;
+    *out = 0;
+    if (number == 0 || term == access->axis_count) return true;
+    if (t.size > 0) *out = number / t.size * t.apart + number % t.size * t.within;
+    if (t.size > 0) return true;
+    if (!smg_size_is_const(w->k->sizes, access->stride[term], out)) return false;
+    if (by_blocks(w, access, &down, &along)) *out = on_by(w->k, &w->k->buffers.items[access->buffer], *out);
+    *out *= number;
+    return true;
 }
 
 const char *glsl_address_number(glsl_writer *w, const smg_access *access, int axis, int64_t number) {

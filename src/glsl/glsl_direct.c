@@ -28,11 +28,11 @@ static int row_axis(const direct_form *f) {
 
 /* `push.a_x` moved on by the elements that do not change with rows, columns and k of what is written out. */
 static const char *start_of(glsl_writer *w, const direct_form *f, const smg_access *access, int k, const char *more) {
-    const char *sum = glsl_plus(w, glsl_size(w, access->offset), more);
-    sum = glsl_plus(w, sum, glsl_times(w, f->from, smg_access_stride(access, k)));
+    const char *sum = glsl_plus(w, glsl_offset_part(w, access), more);
+    sum = glsl_plus(w, sum, glsl_address_part(w, access, k, f->from));
     for (int i = 0; i < access->axis_count; i++) {
         if (access->axis[i] == row_axis(f)) continue; /* in `more` */
-        sum = glsl_plus(w, sum, glsl_times(w, glsl_base(w, access->axis[i]), access->stride[i]));
+        sum = glsl_plus(w, sum, glsl_base_part(w, access, i));
     }
     w->address_used[access->buffer] = true;
     int bytes = glsl_pointer_to(w, type_of(w->k, access))->bytes;
@@ -71,7 +71,7 @@ static const char *column_place(glsl_writer *w, const direct_form *f, int j) {
     for (int n = f->it.inner_count - 1; n >= 0; n--) {
         int axis = f->it.inner_axes[n];
         int64_t at = smg_layout_part(&f->it.inner, axis, SMG_LAYOUT_REGISTER, j);
-        if (at != 0) sum = glsl_plus(w, sum, glsl_times(w, number(w, at), smg_access_stride(f->b, axis)));
+        if (at != 0) sum = glsl_plus(w, sum, glsl_address_number(w, f->b, axis, at));
     }
     return sum;
 }
@@ -94,7 +94,7 @@ static const char *row_element(glsl_writer *w, const direct_form *f, const smg_i
 /* The outer product of one k, written out: compilers of shaders take long over loops of that many places. */
 static void multiply(glsl_writer *w, const direct_form *f, const smg_instr *instr, int x) {
     int columns = f->it.inner_registers, group = f->sums.group;
-    const char *down = glsl_times(w, number(w, x), smg_access_stride(f->b, instr->axes[0]));
+    const char *down = glsl_address_number(w, f->b, instr->axes[0], x);
     for (int j = 0; j < columns; j++) {
         glsl_load_across(w, type_of(w->k, f->b),
                          GLSL_STRING(w, "b0 + %dul * uint64_t(uint(%s))", f->to_b->bytes,

@@ -45,11 +45,25 @@ static const char *place_name(glsl_writer *w, const own_form *f, int x, int j) {
     return GLSL_STRING(w, "b%d_%d", f->k_ends ? x : 0, f->columns_end ? j : 0);
 }
 
+/* What term i adds to the place in panels, whose axes come out even. */
+static const char *panel_place(glsl_writer *w, const own_form *f, int i, int x, int j) {
+    int axis = f->b->axis[i];
+    const char *base = glsl_base_part(w, f->b, i);
+    if (axis != f->instr->axes[0] && !is_column(f, axis)) return base;
+    const char *at = coordinate(w, f, axis, x, j);
+    if (strchr(at, ' ') != NULL) at = GLSL_STRING(w, "(%s)", at);
+    return glsl_plus(w, base, glsl_address_part(w, f->b, axis, at));
+}
+
 static void declare_place(glsl_writer *w, const own_form *f, int x, int j) {
-    const char *sum = glsl_size(w, f->b->offset), *name = place_name(w, f, x, j);
+    const char *sum = glsl_offset_part(w, f->b), *name = place_name(w, f, x, j);
     for (int i = 0; i < f->b->axis_count; i++) {
         int axis = f->b->axis[i];
         const char *at = glsl_base(w, axis);
+        if (glsl_by_blocks(w, f->b)) {
+            sum = glsl_plus(w, sum, panel_place(w, f, i, x, j));
+            continue;
+        }
         if (axis == f->instr->axes[0] || is_column(f, axis)) at = glsl_plus(w, at, coordinate(w, f, axis, x, j));
         if (apart(f, axis) && !glsl_always_valid(w, axis))
             at = GLSL_STRING(w, "min(%s, %s - 1)", at, glsl_size(w, w->k->axes.items[axis].extent));
@@ -72,13 +86,13 @@ static void declare_place(glsl_writer *w, const own_form *f, int x, int j) {
 static const char *right_element(glsl_writer *w, const own_form *f, int x, int j) {
     const char *name = place_name(w, f, x, j), *on = "0";
     int k = f->instr->axes[0], half = f->pairs == k ? x % 2 : 0;
-    if (!f->k_ends) on = glsl_times(w, number(w, x - half), smg_access_stride(f->b, k));
+    if (!f->k_ends) on = glsl_address_number(w, f->b, k, x - half);
     for (int n = 0; n < f->it.inner_count && !f->columns_end; n++) {
         int axis = f->it.inner_axes[n];
         int64_t at = smg_layout_part(&f->it.inner, axis, SMG_LAYOUT_REGISTER, j);
         if (axis == f->pairs) half = (int)(at % 2);
         if (axis == f->pairs) at -= half;
-        if (at != 0) on = glsl_plus(w, on, glsl_times(w, number(w, at), smg_access_stride(f->b, axis)));
+        if (at != 0) on = glsl_plus(w, on, glsl_address_number(w, f->b, axis, at));
     }
     if (f->pairs >= 0) return glsl_pair_element(w, w->k->buffers.items[f->b->buffer].type, name, on, half);
     if (f->pointer != NULL) return GLSL_STRING(w, "%s%s.v[%s]%s", f->pointer->before, name, on, f->pointer->behind);
@@ -116,15 +130,13 @@ static const char *left_element(glsl_writer *w, const own_form *f, int i, int x)
 /* Elements from the place's address to the x-th k of column j; false: the run's sizes say. */
 static bool known_distance(const glsl_writer *w, const own_form *f, int x, int j, int64_t *out_elements) {
     int k = f->instr->axes[0];
-    int64_t stride = 0;
+    int64_t part = 0;
     *out_elements = 0;
-    if (!f->k_ends && !smg_size_is_const(w->k->sizes, smg_access_stride(f->b, k), &stride)) return false;
-    *out_elements = x * stride;
+    if (!f->k_ends && !glsl_address_distance(w, f->b, k, x, out_elements)) return false;
     for (int n = 0; n < f->it.inner_count && !f->columns_end; n++) {
         int64_t at = smg_layout_part(&f->it.inner, f->it.inner_axes[n], SMG_LAYOUT_REGISTER, j);
-        if (at != 0 && !smg_size_is_const(w->k->sizes, smg_access_stride(f->b, f->it.inner_axes[n]), &stride))
-            return false;
-        if (at != 0) *out_elements += at * stride;
+        if (!glsl_address_distance(w, f->b, f->it.inner_axes[n], at, &part)) return false;
+        *out_elements += part;
     }
     return true;
 }

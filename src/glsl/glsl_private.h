@@ -195,6 +195,10 @@ const char *glsl_offset_part(glsl_writer *w, const smg_access *access);
 const char *glsl_base_part(glsl_writer *w, const smg_access *access, int term);
 const char *glsl_address_number(glsl_writer *w, const smg_access *access, int axis, int64_t number);
 const char *glsl_address_part(glsl_writer *w, const smg_access *access, int axis, const char *at);
+/* Is its buffer in blocks that each term goes by? */
+bool glsl_by_blocks(const glsl_writer *w, const smg_access *access);
+/* The number that glsl_address_number gives, in elements; false: the run's sizes say. */
+bool glsl_address_distance(const glsl_writer *w, const smg_access *access, int axis, int64_t number, int64_t *out);
 const char *glsl_place(glsl_writer *w, const smg_access *access, const char *address);
 
 /* glsl_range.c */

@@ -46,12 +46,16 @@ const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int t) {
 
 /* The address of the element at hand; *out_valid: the condition that it exists, NULL where it always does. */
 static const char *view_address(glsl_writer *w, const glsl_iter *it, const smg_access *access, const char **out_valid) {
-    const char *sum = glsl_size(w, access->offset);
+    const char *sum = glsl_offset_part(w, access);
+    bool blocks = glsl_by_blocks(w, access);
     *out_valid = NULL;
     for (int n = 0; n < access->axis_count; n++) {
         int axis = access->axis[n];
         const char *index = glsl_plus(w, glsl_base(w, axis), it->coord[axis]);
-        sum = glsl_plus(w, sum, glsl_times(w, GLSL_STRING(w, "(%s)", index), access->stride[n]));
+        const char *part = glsl_times(w, GLSL_STRING(w, "(%s)", index), access->stride[n]);
+        if (blocks)
+            part = glsl_plus(w, glsl_base_part(w, access, n), glsl_address_part(w, access, axis, it->coord[axis]));
+        sum = glsl_plus(w, sum, part);
         if (glsl_always_valid(w, axis)) continue;
         *out_valid = glsl_both(w, *out_valid, glsl_valid_text(w, axis, it->coord[axis]));
     }

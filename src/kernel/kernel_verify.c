@@ -94,9 +94,16 @@ static smg_status verify_view(const kernel_verifier *v, const smg_tile *tile) {
     if (access->buffer < 0 || access->buffer >= v->k->buffers.count || access->index != SMG_EXPR_NONE)
         return KERNEL_WRONG(v, "tile '%s' is a view of an access without buffer, or with an index", tile->name);
     const smg_kbuffer *buffer = &v->k->buffers.items[access->buffer];
-    if (smg_type_kind(buffer->type) != SMG_KIND_FLOAT || buffer->written || tile->type != SMG_TYPE_F32 ||
-        smg_kbuffer_is_blocked(buffer))
-        return KERNEL_WRONG(v, "tile '%s' is a view of buffer '%s', which is not of floats, written or in blocks",
+    int down, along;
+    if (smg_type_kind(buffer->type) != SMG_KIND_FLOAT || buffer->written || tile->type != SMG_TYPE_F32)
+        return KERNEL_WRONG(v, "tile '%s' is a view of buffer '%s', which is not of floats, or written", tile->name,
+                            buffer->name);
+    bool sized = v->k->layouts.count > 0;
+    if (smg_kbuffer_is_blocked(buffer) &&
+        (buffer->block[0] > 1 || (sized && !smg_access_by_blocks(v->k, access, &down, &along))))
+        return KERNEL_WRONG(v,
+                            "tile '%s' is a view of buffer '%s', which is in blocks of several rows, or not read by "
+                            "whole ones",
                             tile->name, buffer->name);
     for (int a = 0; a < access->axis_count && a < SMG_ACCESS_AXES; a++) {
         int axis = access->axis[a];

@@ -24,7 +24,8 @@ static smg_status layouts(lower_sized *l) {
 }
 
 static smg_status operands(lower_sized *l) {
-    return l->placed ? SMG_OK : lower_operands(l);
+    lower_panels(l);
+    return l->placed || l->refused != NULL ? SMG_OK : lower_operands(l);
 }
 
 static smg_status find_evens(lower_sized *l) {

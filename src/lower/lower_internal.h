@@ -144,8 +144,10 @@ smg_status lower_emit_product(lowering *l, int node, bool accumulate);
 bool lower_view_operands(lowering *l, smg_expr left, smg_expr right, int unit_axis, int k, int *out_left,
                          int *out_right);
 
-/* The access of an operand that is a load of floats, which lie as they are, and nothing else; -1. */
+/* The access of an operand that is a load of floats, which lie as they are or in panels, and nothing else; -1. */
 int lower_plain_load(const lowering *l, smg_expr operand);
+/* Refused where a tile of columns is no whole panels. */
+void lower_panels(lower_sized *l);
 
 /* Straight stretches: what lies between loops over the temporal axis, and what lies in one. A pass that inserts or
  * deletes instructions of one moves its end. */

@@ -13,13 +13,6 @@ static bool in_blocks(const lowering *l, const smg_access *access) {
     return smg_kbuffer_is_blocked(&l->k->buffers.items[access->buffer]);
 }
 
-int lower_plain_load(const lowering *l, smg_expr operand) {
-    int number = smg_kernel_plain_load(l->k, operand);
-    if (number < 0 || smg_expr_get(l->k->exprs, operand)->kind != SMG_KIND_FLOAT) return -1;
-    const smg_access *access = &l->k->accesses.items[number];
-    return access->index == SMG_EXPR_NONE && is_float(l, access) && !in_blocks(l, access) ? number : -1;
-}
-
 static bool comes_out_even(const lowering *l, int axis) {
     int64_t extent, tile = l->s->tile[axis];
     if (tile == 1) return true;
@@ -30,6 +23,19 @@ static bool even(const lowering *l, const smg_access *access, int rows) {
     for (int a = 0; a < access->axis_count; a++)
         if (access->axis[a] != rows && !comes_out_even(l, access->axis[a])) return false;
     return true;
+}
+
+/* Blocks of several rows are those of lanes that read a row each. In those of one (panels) no column ends early. */
+static bool is_in_reach(const lowering *l, const smg_access *access) {
+    if (!in_blocks(l, access)) return true;
+    return l->k->buffers.items[access->buffer].block[0] == 1 && even(l, access, -1);
+}
+
+int lower_plain_load(const lowering *l, smg_expr operand) {
+    int number = smg_kernel_plain_load(l->k, operand);
+    if (number < 0 || smg_expr_get(l->k->exprs, operand)->kind != SMG_KIND_FLOAT) return -1;
+    const smg_access *access = &l->k->accesses.items[number];
+    return access->index == SMG_EXPR_NONE && is_float(l, access) && is_in_reach(l, access) ? number : -1;
 }
 
 static bool neighbours(const lowering *l, const smg_access *access, int axis) {
@@ -44,6 +50,20 @@ bool lower_view_operands(lowering *l, smg_expr left, smg_expr right, int unit_ax
     *out_right = lower_plain_load(l, right);
     if (*out_left < 0 || *out_right < 0 || unit_axis == l->s->row_axis) return false;
     const smg_access *a = &l->k->accesses.items[*out_left], *b = &l->k->accesses.items[*out_right];
+    if (in_blocks(l, a)) return false;
     if (!l->s->guarded && (!even(l, a, l->s->row_axis) || !even(l, b, -1))) return false;
     return l->s->depth_near ? neighbours(l, a, k) && neighbours(l, b, k) : neighbours(l, b, unit_axis);
+}
+
+void lower_panels(lower_sized *l) {
+    const smg_kernel *k = l->k;
+    int down, along;
+    for (int i = 0; i < k->tiles.count; i++) {
+        const smg_tile *t = &k->tiles.items[i];
+        if (t->residence != SMG_VIEW) continue;
+        const smg_access *access = &k->accesses.items[t->access];
+        if (smg_kbuffer_is_blocked(&k->buffers.items[access->buffer]) &&
+            !smg_access_by_blocks(k, access, &down, &along))
+            l->refused = "a factor is not read by whole panels";
+    }
 }

@@ -13,7 +13,7 @@ typedef struct signature {
     bool joins, near, direct, alone, rows_next, groups, across;
     smg_space_form form;
     smg_axis_set grid, covered, wide, serial;
-    smg_axis_set even; /* for direct: tiles that divide their axis */
+    smg_axis_set even; /* for direct and alone: tiles that divide their axis */
 } signature;
 
 typedef struct lowered {
@@ -64,7 +64,7 @@ static signature sign(const planner *p, const smg_schedule *s) {
         smg_size_bounds(p->g->sizes, s->space->axes.items[a].extent, &low, &high);
         if (high <= s->tile[a]) key.covered |= SMG_AXIS_BIT(a);
         if (s->tile[a] > 1) key.wide |= SMG_AXIS_BIT(a);
-        if (s->direct && low == high && high % s->tile[a] == 0) key.even |= SMG_AXIS_BIT(a);
+        if ((s->direct || s->alone) && low == high && high % s->tile[a] == 0) key.even |= SMG_AXIS_BIT(a);
     }
     return key;
 }

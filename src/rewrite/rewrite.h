@@ -40,10 +40,12 @@ smg_status smg_rewrite_split_constants(const smg_graph *g, int64_t limit, smg_gr
 smg_status smg_rewrite_end_masks(smg_graph *g, bool unread, int *out_ends, int *out_weak);
 
 /* In which blocks such an operand lies in memory (node.block), of products that have so many rows for it: what the
- * lanes of a subgroup load together is one block. rows 0: in none. */
+ * lanes of a subgroup load together is one block, or what a loop reads step by step lies step by step (a panel: blocks
+ * of one row). rows 0: in none. */
 typedef struct smg_weight_blocks {
     int rows, cols;
-    int64_t least;
+    int64_t least;    /* rows of a product */
+    int64_t smallest; /* elements of a weight */
 } smg_weight_blocks;
 
 typedef struct smg_store_options {
@@ -53,9 +55,10 @@ typedef struct smg_store_options {
      * others those that are marked, per node; NULL: none. */
     int64_t few;
     const bool *along;
-    smg_weight_blocks blocks;
-    int64_t few_joined; /* results of a product that others of its left operand make */
-    smg_type stored;    /* of f32 values in memory, where nothing speaks against it */
+    smg_weight_blocks blocks; /* of what lies along what is contracted */
+    smg_weight_blocks panels; /* of what lies along the result's axis */
+    int64_t few_joined;       /* results of a product that others of its left operand make */
+    smg_type stored;          /* of f32 values in memory, where nothing speaks against it */
     const int64_t *nominal;
 } smg_store_options;
 /* Edits a finished graph: products whose factor has the axes that they contract apart in memory, the other one being a

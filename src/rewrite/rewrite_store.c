@@ -151,18 +151,26 @@ static bool is_whole(const store *s, const smg_node *operand, int axis, int bloc
     return smg_size_is_const(s->g->sizes, operand->dims[axis], &extent) && extent % block == 0;
 }
 
-/* Does a copy of operand k come in blocks? Then each of its rows is multiplied often enough for matrices, and neither
- * axis ends within a block. */
+/* In which a copy of the product's operand may come. */
+static const smg_weight_blocks *blocks_of(const store *s, const smg_node *product) {
+    return goes_along(s, product) ? &s->options->blocks : &s->options->panels;
+}
+
+/* Does a copy of operand k come in blocks? Then each of its rows is multiplied often enough, and neither of its last
+ * axes, what is contracted and its own, ends within a block. */
 static bool goes_by_blocks(const store *s, const smg_node *product, int k) {
-    const smg_weight_blocks *b = &s->options->blocks;
+    const smg_weight_blocks *b = blocks_of(s, product);
     const smg_node *operand = &s->old[product->operand[k]];
+    const char *own = product->label[k], *result = product->label[2];
     int perm[SMG_MAX_RANK] = {0}, last = operand->rank - 1;
-    int64_t own = own_elements(s, product, k);
-    if (b->rows == 0 || last < 1 || own <= 0 || !goes_along(s, product)) return false;
+    int64_t elements = own_elements(s, product, k);
+    if (b->rows == 0 || last < 1 || elements <= 0) return false;
+    bool along = goes_along(s, product);
     order_axes(s, product, k, perm);
-    return !has(product->label[2], product->label[k][perm[last]]) &&
-           has(product->label[2], product->label[k][perm[last - 1]]) && is_whole(s, operand, perm[last - 1], b->rows) &&
-           is_whole(s, operand, perm[last], b->cols) && elements_at(s, product) / own >= b->least;
+    if (behind(s->g, operand, -1) < b->smallest) return false;
+    return has(result, own[perm[last]]) == !along && has(result, own[perm[last - 1]]) == along &&
+           is_whole(s, operand, perm[last - 1], b->rows) && is_whole(s, operand, perm[last], b->cols) &&
+           elements_at(s, product) / elements >= b->least;
 }
 
 /* Is what is converted from the type stored in another one that takes no more (bf16 read as f16)? */
@@ -256,7 +264,8 @@ static const char *name_copy(store *s, smg_node_id id) {
     return name;
 }
 
-static smg_status make_copy(store *s, smg_node_id id, const stored_view *how, bool along, smg_node_id *out_copy) {
+static smg_status make_copy(store *s, smg_node_id id, const stored_view *how, const smg_node *product,
+                            smg_node_id *out_copy) {
     const smg_node *from = &s->old[id];
     for (int i = 0; i < s->made.count; i++) {
         const stored_view *made = &s->made.items[i];
@@ -275,11 +284,11 @@ static smg_status make_copy(store *s, smg_node_id id, const stored_view *how, bo
     copy.op = SMG_OP_COPY;
     copy.name = name_copy(s, id);
     memset(copy.perm, 0, sizeof copy.perm);
-    if (how->blocked) copy.block[0] = s->options->blocks.rows, copy.block[1] = s->options->blocks.cols;
+    if (how->blocked) copy.block[0] = blocks_of(s, product)->rows, copy.block[1] = blocks_of(s, product)->cols;
     copy.operand[0] = push(s, &view);
     stored_view *made = SMG_ARRAY_PUSH(s->g->arena, &s->made);
     *out_copy = copy.operand[0] >= 0 ? push(s, &copy) : -1;
-    s->along += along;
+    s->along += goes_along(s, product);
     if (*out_copy < 0 || made == NULL || copy.name == NULL) return SMG_MEMORY;
     *made = *how;
     made->view = id;
@@ -295,7 +304,7 @@ static smg_status reorder(store *s, smg_node *product, int old_id, int k) {
     if (!wants_copy(s, old, k) || !may_copy(s, wide ? s->old[id].operand[0] : id)) return SMG_OK;
     order_axes(s, old, k, how.perm);
     how.blocked = goes_by_blocks(s, old, k);
-    SMG_TRY(make_copy(s, wide ? s->old[id].operand[0] : id, &how, goes_along(s, old), &product->operand[k]));
+    SMG_TRY(make_copy(s, wide ? s->old[id].operand[0] : id, &how, old, &product->operand[k]));
     for (int i = 0; i < s->old[id].rank; i++) product->label[k][i] = old->label[k][how.perm[i]];
     if (!wide) return SMG_OK;
     smg_node cast = s->old[id];

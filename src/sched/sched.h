@@ -87,6 +87,10 @@ typedef struct smg_along {
     int64_t streamed; /* results of a product that is one block for each core at most, read straight from memory */
 } smg_along;
 smg_along smg_sched_along(const smg_target *target, smg_type factor);
+/* Columns side by side of a weight that products read where it lies, all rows of these columns one behind the other.
+ * 0: none do. (Panels of a packed factor: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication,
+ * 2008, section 5.) */
+int smg_sched_panel(const smg_target *target);
 /* Tells schedules of one space apart; equal ones have equal hashes, in every run and on every machine. */
 uint64_t smg_schedule_hash(uint64_t seed, const smg_schedule *schedule);
 void smg_sched_print(const smg_schedule *schedule, smg_text *text);

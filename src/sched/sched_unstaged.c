@@ -8,12 +8,22 @@ static const lane_shape direct_shapes[] = {
     {1, 0, 2, 4, 16, 1}, {1, 0, 1, 8, 16, 1},  {1, 0, 1, 4, 16, 1},
 };
 
-/* For cores whose lanes are the elements of one vector register. */
+#define PANEL 16 /* elements: 64 bytes of f32, as much as caches move at once */
+
+/* Cores whose lanes are the elements of one vector register. */
+static bool reads_in_place(const smg_target *t) {
+    return !smg_target_switches_lanes(t) && t->buffer_addresses && t->subgroup_selectable && t->subgroup_size >= 2;
+}
+
+int smg_sched_panel(const smg_target *t) {
+    if (!reads_in_place(t)) return 0;
+    return t->subgroup_size > PANEL ? (int)t->subgroup_size : PANEL;
+}
+
 static smg_status add_direct(enumerator *e, smg_schedule base) {
     const smg_target *t = e->target;
-    if (e->roles.contractions == 0 || base.temporal >= 0 || smg_target_switches_lanes(t)) return SMG_OK;
+    if (e->roles.contractions == 0 || base.temporal >= 0 || !reads_in_place(t)) return SMG_OK;
     if (e->space->repeat.count > 0) return SMG_OK; /* what a body leaves lies in no memory */
-    if (!t->buffer_addresses || !t->subgroup_selectable || t->subgroup_size < 2) return SMG_OK;
     base.direct = true;
     for (size_t i = 0; i < SMG_COUNT_OF(direct_shapes); i++) {
         lane_shape shape = direct_shapes[i];
@@ -33,8 +43,7 @@ static smg_status add_alone(enumerator *e, smg_schedule base) {
     bool chain = e->roles.contractions > 1 && base.temporal >= 0 && base.held == 0 && base.col_axis < 0;
     if (!chain || base.row_axis < 0 || !(base.grid & SMG_AXIS_BIT(base.row_axis)) || base.more_rows[0] >= 0)
         return SMG_OK;
-    if (smg_target_switches_lanes(t) || !t->buffer_addresses || !t->subgroup_selectable || t->subgroup_size < 2)
-        return SMG_OK;
+    if (!reads_in_place(t)) return SMG_OK;
     base.alone = true;
     base.lane_rows = base.subgroup = (int)t->subgroup_size;
     base.lane_cols = base.lane_depth = base.vec = base.row_run = 1;

@@ -159,9 +159,9 @@ static const spoilt rows[] = {
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [k, j] of 9\n", "a view of access 9 of 7"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [k] of 1\n", "lacks axis 'j'"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i, j] of 2\n",
-     "is not of floats, written or in blocks"},
+     "is not of floats, or written"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i] of 3\n",
-     "is not of floats, written or in blocks"},
+     "is not of floats, or written"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i] of 4\n", "or with an index"},
     /* blocks */
     {"b f32 [21*m] value 1\n", "b f32 [420] value 1 blocks 5 x 7 of rows of 21\n", ""},
@@ -177,7 +177,7 @@ static const spoilt rows[] = {
     {"acc float register", "acc f16 register",
      "tile 'acc' is of f16; only shared and staging tiles and factors of matrices hold floats of 16 bits"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v bf16 view [k, j] of 1\n",
-     "is not of floats, written or in blocks"},
+     "is not of floats, or written"},
     /* stores */
     {"store 2 over [i, j] layout 0 = mul(acc, r)", "store 2 over [i] layout 1 = r",
      "access 2 runs over axis 'j', which the store does not"},

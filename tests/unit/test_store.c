@@ -334,6 +334,50 @@ static void many_rows_go_by_blocks(void **state) {
     drop(&s);
 }
 
+/* Panels of 16 columns, of weights of so many elements or more. */
+static stored store_in_panels(const char *text, int64_t rows, int64_t elements) {
+    const smg_store_options options = {
+        .limit = PLENTY, .panels = {.rows = 1, .cols = 16, .least = rows, .smallest = elements}, .nominal = symbols};
+    return store_by(text, &options);
+}
+
+static void what_lies_across_goes_by_panels(void **state) {
+    (void)state;
+    static const char lies[] = HEAD "w = constant f32[24, 48] random seed=1\n"
+                                    "y = contract(x, w) \"ni,io->no\"\noutput y = y\n";
+    static const char lies_along[] = HEAD "w = constant f32[48, 24] random seed=1\n"
+                                          "y = contract(x, w) \"ni,oi->no\"\noutput y = y\n";
+    static const char ends_within[] = HEAD "w = constant f32[24, 40] random seed=1\n"
+                                           "y = contract(x, w) \"ni,io->no\"\noutput y = y\n";
+    static const char turned_ends_within[] = HEAD "w = constant f32[40, 24] random seed=1\n"
+                                                  "y = contract(x, w) \"ni,oi->no\"\noutput y = y\n";
+    static const char *const texts[] = {lies, lies_along};
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
+        stored s = store_in_panels(texts[i], 5, 24 * 48);
+        assert_int_equal(s.copies, 1);
+        assert_int_equal(s.along, 0);
+        assert_string_equal(find(&s, "y")->label[1], "io");
+        assert_int_equal(find(&s, "w/stored")->block[0], 1);
+        assert_int_equal(find(&s, "w/stored")->block[1], 16);
+        expect_text(&s);
+        expect_same_value(texts[i], &s, 1);
+        drop(&s);
+    }
+    stored s = store_in_panels(ends_within, 5, 0);
+    assert_int_equal(s.copies + s.along, 0);
+    drop(&s);
+    s = store_in_panels(turned_ends_within, 5, 0);
+    assert_int_equal(s.copies, 1);
+    assert_false(smg_node_is_blocked(find(&s, "w/stored")));
+    drop(&s);
+    s = store_in_panels(lies, 6, 0); /* rows */
+    assert_int_equal(s.copies + s.along, 0);
+    drop(&s);
+    s = store_in_panels(lies, 5, 24 * 48 + 1);
+    assert_int_equal(s.copies + s.along, 0);
+    drop(&s);
+}
+
 static void blocks_are_whole(void **state) {
     (void)state;
     static const char *const wrong[] = {"copy(w) blocks=[7, 6]", "copy(w) blocks=[8, 5]", "copy(w) blocks=[8, 0]",
@@ -530,6 +574,7 @@ int main(void) {
         cmocka_unit_test(few_results_go_along),
         cmocka_unit_test(kernels_of_windows_lie_along_channels),
         cmocka_unit_test(many_rows_go_by_blocks),
+        cmocka_unit_test(what_lies_across_goes_by_panels),
         cmocka_unit_test(blocks_are_whole),
         cmocka_unit_test(products_of_one_operand_are_joined),
         cmocka_unit_test(what_goes_on_is_left_alone),
