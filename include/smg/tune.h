@@ -40,10 +40,10 @@ typedef struct smg_tune_desc {
     uint64_t seed;
     double seconds; /* that all of it takes, about; 0: as long as there is something to try */
     int schedules;  /* of each kernel, the best by price; 0: 16 */
-    /* Fit the device's rates, and what prices count beside them, to what was measured, so that prices of models that
-     * were not are nearer, too: as a new revision beside the cached facts, which every later plan of the device is made
-     * with (smg_model_desc.nominal_rates: without). Takes some seconds more. INVALID without a cache folder, or with a
-     * model that asks for no_calibrate or nominal_rates. */
+    /* Fit the device's rates that calibration does not measure, and what prices count beside them, to what was
+     * measured, so that prices of models that were not are nearer, too: as a new revision beside the cached facts,
+     * which every later plan of the device is made with (smg_model_desc.nominal_rates: without). Takes some seconds
+     * more. INVALID without a cache folder, or with a model that asks for no_calibrate or nominal_rates. */
     bool fit_rates;
     /* Where the result goes: added to what the file has. NULL: the cache folder, where opens look by themselves;
      * another file is named by smg_model_desc.tuning. */

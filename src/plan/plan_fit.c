@@ -3,10 +3,10 @@
  * Prices are no linear function of rates (a core waits or computes, memory is beside that), so the price itself is what
  * is fitted: one rate after the other goes up or down by a step while prices come nearer, then steps get smaller. A
  * time that is far from its price counts by its distance, not by its square: a kernel that spills says nothing of
- * rates. Each rate is drawn to what it was, as much for every step, so that one that explains little stays, and is
- * bounded by the one that was measured alone. What was found has to hold for kernels that it was not fitted to: rates
- * are fitted again and again with some of the kernels left out, which judge them. Costs (target/costs.def) move behind
- * the rates, and only where the kernels that are left out come nearer by that once more.
+ * rates. Rates that calibration measured stay. Each other one is drawn to what it was, as much for every step, so that
+ * one that explains little stays, and is bounded by the nominal one. What was found has to hold for kernels that it was
+ * not fitted to: rates are fitted again and again with some of the kernels left out, which judge them. Costs
+ * (target/costs.def) move behind the rates, and only where the kernels that are left out come nearer by that once more.
  */
 #include <math.h>
 
@@ -143,10 +143,15 @@ static bool try_step(fit *f, int rate, double step, double *io_least) {
     return false;
 }
 
+/* What calibration measured is known, and stays: the other numbers are to explain the rest. */
+static bool moves(const fit *f, smg_rate rate) {
+    return smg_target_rate(f->before, rate) > 0 && smg_target_rate_from(f->nominal, rate) != SMG_FACT_MEASURED;
+}
+
 static bool sweep(fit *f, double step, double *io_least) {
     bool moved = false;
     for (int r = 0; r < f->rates; r++) {
-        if (smg_target_rate(f->before, (smg_rate)r) <= 0) continue;
+        if (!moves(f, (smg_rate)r)) continue;
         moved = try_step(f, r, step, io_least) || try_step(f, r, -step, io_least) || moved;
     }
     return moved;
@@ -159,7 +164,7 @@ static void search_steps(fit *f, int rates) {
         for (int i = 0; i < MOST_SWEEPS && sweep(f, ldexp(FIRST_STEP, -finer), &least); i++) continue;
 }
 
-/* Costs only say what measured rates leave open: these go first. */
+/* Costs only say what rates leave open: these go first. */
 static void search(fit *f, int fold, bool with_costs) {
     f->fold = fold;
     f->judged = false;

@@ -205,6 +205,8 @@ const char *smg_matrix_use_word(smg_matrix_use use);
 const char *smg_rate_word(smg_rate rate);
 /* Of matrices the highest; 0: the target has none that is known. */
 double smg_target_rate(const smg_target *target, smg_rate rate);
+/* Where it is from; of matrices where arithmetic's is. */
+smg_fact_origin smg_target_rate_from(const smg_target *target, smg_rate rate);
 /* A cost's least value that makes sense; 0 of rates. */
 double smg_rate_least(smg_rate rate);
 /* Makes it a fitted one. */

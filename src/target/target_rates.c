@@ -46,6 +46,12 @@ double smg_target_rate(const smg_target *target, smg_rate rate) {
     return value;
 }
 
+smg_fact_origin smg_target_rate_from(const smg_target *target, smg_rate rate) {
+    smg_fact_origin from = target->fma_rate_from; /* of matrices, which are measured with it */
+    if (rate != SMG_RATE_MATRICES) memcpy(&from, (const char *)target + rows[rate].origin, sizeof from);
+    return from;
+}
+
 void smg_target_scale_rate(smg_target *target, smg_rate rate, double factor) {
     static const smg_fact_origin fitted = SMG_FACT_FITTED;
     if (rate == SMG_RATE_MATRICES) {

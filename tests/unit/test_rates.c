@@ -219,6 +219,25 @@ static void test_recovered(void **state) {
     assert_found(&m, SMG_RATE_MEMORY, 0.13);
 }
 
+/* What calibration measured stays, also where times are made with another rate. */
+static void test_measured_stay(void **state) {
+    fixture *f = *state;
+    made m;
+    begin(f, &m);
+    m.nominal.fma_rate_from = m.nominal.bandwidth_from = SMG_FACT_MEASURED;
+    m.truth = m.nominal;
+    smg_target_scale_rate(&m.truth, SMG_RATE_ARITHMETIC, exp2(-0.25));
+    smg_target_scale_rate(&m.truth, SMG_RATE_DISPATCH, exp2(1.5));
+    make_of(f, f->graph, &m);
+    fit(f, &m, m.count);
+    if (m.fit.refused != NULL) fail_msg("%s", m.fit.refused);
+    assert_true(smg_target_rate_from(&m.nominal, SMG_RATE_MATRICES) == SMG_FACT_MEASURED);
+    assert_true(m.fitted.fma_rate == m.nominal.fma_rate && m.fitted.bandwidth == m.nominal.bandwidth);
+    assert_true(m.fitted.matrix[0].rate == m.nominal.matrix[0].rate);
+    assert_true(m.fitted.dispatch_cost > 1.5 * m.nominal.dispatch_cost);
+    assert_true(m.fitted.dispatch_cost_from == SMG_FACT_FITTED && m.fitted.fma_rate_from == SMG_FACT_MEASURED);
+}
+
 /* A device that hides nothing of what near memory takes, and has less of it: no rate explains that. */
 static void test_costs(void **state) {
     fixture *f = *state;
@@ -246,6 +265,62 @@ static void test_costs(void **state) {
     assert_non_null(m.fit.refused);
     assert_memory_equal(&m.fitted, &m.nominal, sizeof(m.nominal));
     smg_graph_destroy(g);
+}
+
+/* What the plan of a stored graph, made by one target's prices, takes by another's. */
+static double planned(fixture *f, const char *name, const smg_target *by, const smg_target *truth) {
+    const smg_compile_options options = {.precision = SMG_TYPE_F32, .tuning = ""};
+    smg_compilation *c = NULL;
+    smg_graph *g = NULL;
+    char *text;
+    size_t size;
+    char path[128];
+    double seconds = 0;
+    (void)snprintf(path, sizeof path, "tests/graphs/%s.smg", name);
+    assert_int_equal(smg_file_read(f->ctx, path, &text, &size), SMG_OK);
+    if (smg_graph_parse(f->ctx, text, size, path, &g) != SMG_OK ||
+        smg_compile_plan(f->ctx, g, by, &options, &c) != SMG_OK)
+        fail_msg("%s", smg_context_error(f->ctx));
+    for (int i = 0; i < c->plan->steps.count; i++) {
+        const smg_pstep *step = &c->plan->steps.items[i];
+        const smg_timed t = {.kernel = step->kernel, .needs = step->price, .symbols = c->nominal};
+        seconds += price_at(&t, truth);
+    }
+    smg_compilation_destroy(c);
+    smg_graph_destroy(g);
+    smg_free(f->ctx, text, size + 1);
+    return seconds;
+}
+
+/* A device whose loads, or dispatches, take longer than anybody assumed: what is learnt of one graph makes plans of others
+ * take less there, graphs that were not timed. */
+static void test_next_model(void **state) {
+    static const char *const next[] = {"attention",           "linear_residual_layernorm",
+                                       "projected_attention", "softmax_gemm",
+                                       "column_softmax",      "rmsnorm_gemm",
+                                       "merged_heads",        "parallel_branches"};
+    static const smg_rate unknown[] = {SMG_RATE_LATENCY, SMG_RATE_DISPATCH};
+    fixture *f = *state;
+    for (size_t r = 0; r < SMG_COUNT_OF(unknown); r++) {
+        double all = 0, least = 1;
+        made m;
+        begin(f, &m);
+        m.nominal.fma_rate_from = m.nominal.bandwidth_from = m.nominal.cache_bandwidth_from = SMG_FACT_MEASURED;
+        m.truth = m.nominal;
+        smg_target_scale_rate(&m.truth, unknown[r], 4);
+        make_of(f, f->graph, &m);
+        fit(f, &m, m.count);
+        if (m.fit.refused != NULL) fail_msg("%s", m.fit.refused);
+        for (size_t i = 0; i < SMG_COUNT_OF(next); i++) {
+            double share = planned(f, next[i], &m.fitted, &m.truth) / planned(f, next[i], &m.nominal, &m.truth);
+            if (share > 1.06) fail_msg("%s takes %.3f times as long by fitted rates", next[i], share);
+            all += log(share) / SMG_COUNT_OF(next);
+            if (share < least) least = share;
+        }
+        assert_true(exp(all) < 0.99 && least < 0.9);
+        smg_compilation_destroy(f->c);
+        f->c = NULL;
+    }
 }
 
 static void test_refused(void **state) {
@@ -364,7 +439,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_costs_given, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recovered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_measured_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(test_costs, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next_model, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 #if SMG_VULKAN
         cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
