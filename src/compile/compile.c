@@ -17,11 +17,25 @@ static smg_status add_count(smg_compilation *c, const char *rule, int applied) {
 
 /* Copies beside an original that something else reads (a table that is gathered from and multiplied with). */
 #define WEIGHTS_TWICE (64 << 20) /* bytes */
+#define SHARE_TWICE 3            /* this part of all constants, where products are ten times as slow without */
 
 /* What makes a weight's panels worth a copy: rows that they are read for, and more pages of memory than a core has at
  * hand, each row of the weight being on another one. */
 #define PANEL_ROWS 4
 #define PANEL_ELEMENTS (1 << 16)
+
+/* Of all constants, in the type that they are stored in. */
+static int64_t constant_bytes(const smg_compilation *c) {
+    const smg_graph *g = c->graph;
+    int64_t sum = 0, elements;
+    for (int i = 0; i < g->nodes.count; i++) {
+        const smg_node *n = smg_graph_node(g, i);
+        smg_type type = n->type == SMG_TYPE_F32 ? c->options.precision : n->type;
+        if (n->op == SMG_OP_CONSTANT && smg_size_is_const(g->sizes, smg_node_elements(g, i), &elements))
+            sum += elements * smg_type_device_bytes(type);
+    }
+    return sum;
+}
 
 static smg_status store_weights(smg_compilation *c) {
     int across = 0, along = 0, joined = 0, laid = 0, turned = 0;
@@ -36,8 +50,10 @@ static smg_status store_weights(smg_compilation *c) {
         o.blocks = (smg_weight_blocks){.rows = best.block_rows, .cols = best.block_cols, .least = best.rows};
     }
     int panel = smg_sched_panel(&c->target);
-    if (panel > 0)
+    if (panel > 0) {
         o.panels = (smg_weight_blocks){.rows = 1, .cols = panel, .least = PANEL_ROWS, .smallest = PANEL_ELEMENTS};
+        if (constant_bytes(c) / SHARE_TWICE > o.twice) o.twice = constant_bytes(c) / SHARE_TWICE;
+    }
     /* Others want kernels that reach further, and read what is sliced where it is made. */
     bool time = c->options.objective == SMG_OBJECTIVE_TIME;
     if (time && !c->options.unfused) {
