@@ -20,12 +20,12 @@ static smg_status widen(lower_sized *l) {
 static smg_status layouts(lower_sized *l) {
     if (!l->placed) SMG_TRY(lower_layouts(l));
     if (l->refused == NULL) lower_correct(l);
+    lower_panels(l);
     return SMG_OK;
 }
 
 static smg_status operands(lower_sized *l) {
-    lower_panels(l);
-    return l->placed || l->refused != NULL ? SMG_OK : lower_operands(l);
+    return l->placed ? SMG_OK : lower_operands(l);
 }
 
 static smg_status find_evens(lower_sized *l) {

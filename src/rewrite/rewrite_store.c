@@ -168,6 +168,7 @@ static bool goes_by_blocks(const store *s, const smg_node *product, int k) {
     bool along = goes_along(s, product);
     order_axes(s, product, k, perm);
     if (behind(s->g, operand, -1) < b->smallest) return false;
+    if (!along && own[perm[last]] != result[smg_rewrite_last_axis(s->g, product)]) return false; /* a left factor */
     return has(result, own[perm[last]]) == !along && has(result, own[perm[last - 1]]) == along &&
            is_whole(s, operand, perm[last - 1], b->rows) && is_whole(s, operand, perm[last], b->cols) &&
            elements_at(s, product) / elements >= b->least;

@@ -47,7 +47,7 @@ double smg_target_rate(const smg_target *target, smg_rate rate) {
 }
 
 smg_fact_origin smg_target_rate_from(const smg_target *target, smg_rate rate) {
-    smg_fact_origin from = target->fma_rate_from; /* of matrices, which are measured with it */
+    smg_fact_origin from = target->fma_rate_from; /* of matrices, a table's: held where it is */
     if (rate != SMG_RATE_MATRICES) memcpy(&from, (const char *)target + rows[rate].origin, sizeof from);
     return from;
 }
