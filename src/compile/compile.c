@@ -31,7 +31,7 @@ static int64_t constant_bytes(const smg_compilation *c) {
     for (int i = 0; i < g->nodes.count; i++) {
         const smg_node *n = smg_graph_node(g, i);
         smg_type type = n->type == SMG_TYPE_F32 ? c->options.precision : n->type;
-        if (n->op == SMG_OP_CONSTANT && smg_size_is_const(g->sizes, smg_node_elements(g, i), &elements))
+        if (smg_op_is_constant(n->op) && smg_size_is_const(g->sizes, smg_node_elements(g, i), &elements))
             sum += elements * smg_type_device_bytes(type);
     }
     return sum;

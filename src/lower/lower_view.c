@@ -25,10 +25,12 @@ static bool even(const lowering *l, const smg_access *access, int rows) {
     return true;
 }
 
-/* Blocks of several rows are those of lanes that read a row each. In those of one (panels) no column ends early. */
+/* Blocks of several rows are those of lanes that read a row each. Those of one (panels) have all columns that a
+ * subgroup reads at once, and none of these ends early. */
 static bool is_in_reach(const lowering *l, const smg_access *access) {
     if (!in_blocks(l, access)) return true;
-    return l->k->buffers.items[access->buffer].block[0] == 1 && even(l, access, -1);
+    const int *block = l->k->buffers.items[access->buffer].block;
+    return block[0] == 1 && block[1] % l->s->subgroup == 0 && even(l, access, -1);
 }
 
 int lower_plain_load(const lowering *l, smg_expr operand) {
