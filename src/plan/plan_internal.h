@@ -93,6 +93,7 @@ typedef struct planner {
     bool parted;       /* parts are no kernel with what sums them up */
     const char **note; /* per node: why it is in parts, or NULL */
     const bool *only;  /* per node: belongs to the order, however little of the graph that is; NULL: all do */
+    double most;       /* what the list may cost; of one that costs more nothing but that is known. 0: any */
 } planner;
 
 /* Of the order up to here. */
@@ -185,6 +186,8 @@ smg_status plan_order(planner *p);
 void plan_mark_places(planner *p, const bool *live);
 /* Times that a kernel may ask for one element of what it computes anew: passes, blocks of the other side. */
 #define PLAN_ANEW_PASSES 4.0
+/* plan_chains.c, after plan_mark_lives: per place, is it inside of a chain of maps, where no cut pays? And how many. */
+smg_status plan_mark_chains(const planner *p, bool **out_inside, int *out_count);
 /* plan_inline.c: fills p->inlined. */
 smg_status plan_mark_inlined(planner *p);
 /* These are computed anew by who reads them, or not any more. */

@@ -297,9 +297,10 @@ static void ask_loops(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], c
 }
 
 #define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
-/* Beyond the dispatch, which both have, a guess is that many times the price of what comes out as the best at most: 2.5
- * times, of 34144 segments (bench/NOTES.md; unit.plan_bound asks whether plans hang on it). */
-#define FAR_OFF 3.0
+/* Beyond the dispatch, which both have, a guess is that many times the price of what comes out as the best at most: of
+ * 37950 segments of four targets 18 have more, up to 2.2 times (bench/NOTES.md; unit.plan_bound asks whether plans hang
+ * on it). */
+#define FAR_OFF 1.6
 
 /* Seconds that no price of them is below; 0 where none has a guess. */
 static double least_of(const smg_target *t, const double *guess, int count) {
