@@ -227,7 +227,17 @@ smg_status plan_record_tried(planner *p, uint64_t choice, const smg_schedule *s,
 smg_status plan_record_crowded(planner *p, const char *why);
 void plan_record_left(planner *p, int generated, const double *guess, int count);
 
-/* What plan_count.c counts: of one workgroup, with all its loops. */
+/* Workgroups of the core that has most to do, where cores have few and loops are unequally long: how long theirs are in
+ * shares of the mean, the longest first. count 0: that is not so. */
+#define PLAN_UNEVEN 8
+typedef struct plan_uneven {
+    int count;
+    double share[PLAN_UNEVEN];
+} plan_uneven;
+/* plan_uneven.c */
+plan_uneven plan_find_uneven(const smg_kernel *k, const smg_target *t, const int64_t *symbols);
+
+/* What plan_count.c counts: of one workgroup, with all its loops, in the mean. */
 typedef struct plan_counts {
     double lanes, workgroups;
     double slots;                       /* of all lanes */
@@ -248,6 +258,7 @@ typedef struct plan_counts {
     double moved;                       /* the same where the cache keeps what several accesses read */
     double stored;                      /* bytes of results, of all */
     double flops;                       /* useful, x2, of all */
+    plan_uneven uneven;
 } plan_counts;
 
 /* Slots that all targets take alike. An element of 16 bits that becomes a float takes one, and so does one that a loop
@@ -340,8 +351,8 @@ const smg_graph *plan_without_ends(const smg_graph *g, smg_arena *arena);
 typedef struct plan_outline plan_outline;
 smg_status plan_outline_make(const planner *p, const smg_space *space, const int64_t *extents, smg_arena *arena,
                              plan_outline **out_outline);
-/* Loops over the axis have this share of its steps, in the mean. */
-void plan_outline_share(plan_outline *outline, int axis, double share);
+/* Loops over the axis have this share of its steps in the mean, and are as uneven. */
+void plan_outline_share(plan_outline *outline, int axis, double share, const plan_uneven *uneven);
 /* plan_rank.c */
 /* Has a program of this schedule room on the target, as far as can be told without it? If not, why. */
 bool plan_may_fit(const plan_outline *outline, const smg_schedule *schedule, const char **out_refused);

@@ -289,11 +289,14 @@ static smg_status find_loops(trial *t, const smg_schedules *schedules, smg_kerne
 /* The shares of loops are those of these tiles; schedules one behind the other often have the same. */
 static void ask_loops(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], const smg_schedule *s,
                       const smg_schedule *before, plan_outline *outline) {
+    static const plan_uneven none = {0};
     smg_kernel *k = s->temporal >= 0 ? loops[s->temporal] : NULL;
+    if (k == NULL && outline != NULL && s->temporal >= 0) plan_outline_share(outline, s->temporal, 1, &none);
     bool same = before != NULL && before->temporal == s->temporal;
     if (k == NULL || outline == NULL || (same && memcmp(before->tile, s->tile, sizeof s->tile) == 0)) return;
     for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = s->tile[a];
-    plan_outline_share(outline, s->temporal, plan_share(k, t->p->nominal, s->temporal));
+    const plan_uneven uneven = plan_find_uneven(k, t->p->target, t->p->nominal);
+    plan_outline_share(outline, s->temporal, plan_share(k, t->p->nominal, s->temporal), &uneven);
 }
 
 #define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
