@@ -286,7 +286,7 @@ static int list_chunks(const splitter *s, const run *r, const plan_split *split,
 }
 
 /* Several numbers of parts: the second most, then fewer for as long as that is better, and the most where fewer are
- * not. Where the first is far off, that is all: of 665 axes the best came out of all of these (bench/NOTES.md). */
+ * not. Where the first is far off, that is all: of 665 axes the best came out of all of these (decision 0053). */
 static smg_status try_axis(const splitter *s, const run *r, cut_axis *c, verdict *io) {
     int64_t chunk[SPLIT_TRIES];
     int count = list_chunks(s, r, &c->split, chunk), first = count > 1;

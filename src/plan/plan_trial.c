@@ -301,7 +301,7 @@ static void ask_loops(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], c
 
 #define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
 /* Beyond the dispatch, which both have, a guess is that many times the price of what comes out as the best at most: of
- * 37950 segments of four targets 18 have more, up to 2.2 times (bench/NOTES.md; unit.plan_bound asks whether plans hang
+ * 37950 segments of four targets 8 have more, up to 2.2 times (decision 0053; unit.plan_bound asks whether plans hang
  * on it). */
 #define FAR_OFF 1.6
 
