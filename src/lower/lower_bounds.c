@@ -495,8 +495,9 @@ static int rises_with(const smg_kernel *k, smg_expr bound, int axis) {
     return sign;
 }
 
-/* The longest blocks of all heads before the next ones of any: where matrices make products short it is worth more than
- * what neighbours find in the caches (88 us to 82 on one GPU, 384 heads of 512 rows). */
+/* The longest blocks of all heads before the next ones of any. On cores that switch between lanes it is worth more than
+ * what neighbours find in the caches: masks of 12 heads and 1024 rows 140 us to 104, of 128 heads 639 to 595
+ * (bench/NOTES.md). */
 static void put_slowest(smg_kernel *k, int at) {
     int axis = k->grid.items[at];
     memmove(&k->grid.items[1], &k->grid.items[0], (size_t)at * sizeof axis);
@@ -511,7 +512,7 @@ static void order_grid(lowering *l, const smg_krange *range) {
         bool begins = range->from != SMG_EXPR_NONE && (lower_expr_axes(l, range->from) & SMG_AXIS_BIT(axis)) != 0;
         if (range->to == SMG_EXPR_NONE || begins || rises_with(l->k, range->to, axis) <= 0) continue;
         l->k->axes.items[axis].back = true;
-        if (l->s->matrix != NULL) put_slowest(l->k, g);
+        if (l->target != NULL && smg_target_switches_lanes(l->target)) put_slowest(l->k, g);
     }
 }
 

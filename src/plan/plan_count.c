@@ -707,5 +707,6 @@ void plan_count(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     walk w = {
         .k = k, .t = t, .cost = &t->costs, .symbols = symbols, .kept = kept, .out = out_counts, .trips = 1, .left = -1};
     w.one = smg_size_const(k->sizes, 1);
+    out_counts->uneven = plan_find_uneven(k, t, symbols);
     for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
 }

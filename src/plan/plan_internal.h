@@ -93,6 +93,7 @@ typedef struct planner {
     bool parted;       /* parts are no kernel with what sums them up */
     const char **note; /* per node: why it is in parts, or NULL */
     const bool *only;  /* per node: belongs to the order, however little of the graph that is; NULL: all do */
+    double most;       /* what the list may cost; of one that costs more nothing but that is known. 0: any */
 } planner;
 
 /* Of the order up to here. */
@@ -185,6 +186,8 @@ smg_status plan_order(planner *p);
 void plan_mark_places(planner *p, const bool *live);
 /* Times that a kernel may ask for one element of what it computes anew: passes, blocks of the other side. */
 #define PLAN_ANEW_PASSES 4.0
+/* plan_chains.c, after plan_mark_lives: per place, is it inside of a chain of maps, where no cut pays? And how many. */
+smg_status plan_mark_chains(const planner *p, bool **out_inside, int *out_count);
 /* plan_inline.c: fills p->inlined. */
 smg_status plan_mark_inlined(planner *p);
 /* These are computed anew by who reads them, or not any more. */
@@ -224,7 +227,17 @@ smg_status plan_record_tried(planner *p, uint64_t choice, const smg_schedule *s,
 smg_status plan_record_crowded(planner *p, const char *why);
 void plan_record_left(planner *p, int generated, const double *guess, int count);
 
-/* What plan_count.c counts: of one workgroup, with all its loops. */
+/* Workgroups of the core that has most to do, where cores have few and loops are unequally long: how long theirs are in
+ * shares of the mean, the longest first. count 0: that is not so. */
+#define PLAN_UNEVEN 8
+typedef struct plan_uneven {
+    int count;
+    double share[PLAN_UNEVEN];
+} plan_uneven;
+/* plan_uneven.c */
+plan_uneven plan_find_uneven(const smg_kernel *k, const smg_target *t, const int64_t *symbols);
+
+/* What plan_count.c counts: of one workgroup, with all its loops, in the mean. */
 typedef struct plan_counts {
     double lanes, workgroups;
     double slots;                       /* of all lanes */
@@ -245,6 +258,7 @@ typedef struct plan_counts {
     double moved;                       /* the same where the cache keeps what several accesses read */
     double stored;                      /* bytes of results, of all */
     double flops;                       /* useful, x2, of all */
+    plan_uneven uneven;
 } plan_counts;
 
 /* Slots that all targets take alike. An element of 16 bits that becomes a float takes one, and so does one that a loop
@@ -337,8 +351,8 @@ const smg_graph *plan_without_ends(const smg_graph *g, smg_arena *arena);
 typedef struct plan_outline plan_outline;
 smg_status plan_outline_make(const planner *p, const smg_space *space, const int64_t *extents, smg_arena *arena,
                              plan_outline **out_outline);
-/* Loops over the axis have this share of its steps, in the mean. */
-void plan_outline_share(plan_outline *outline, int axis, double share);
+/* Loops over the axis have this share of its steps in the mean, and are as uneven. */
+void plan_outline_share(plan_outline *outline, int axis, double share, const plan_uneven *uneven);
 /* plan_rank.c */
 /* Has a program of this schedule room on the target, as far as can be told without it? If not, why. */
 bool plan_may_fit(const plan_outline *outline, const smg_schedule *schedule, const char **out_refused);

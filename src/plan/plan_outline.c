@@ -281,6 +281,7 @@ smg_status plan_outline_make(const planner *p, const smg_space *space, const int
     return space->nodes.count <= SMG_SPACE_NODES ? fill(&t) : SMG_OK;
 }
 
-void plan_outline_share(plan_outline *o, int axis, double share) {
+void plan_outline_share(plan_outline *o, int axis, double share, const plan_uneven *uneven) {
     o->share[axis] = share;
+    o->uneven = *uneven;
 }

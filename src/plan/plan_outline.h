@@ -56,6 +56,7 @@ struct plan_outline {
     int64_t extent[SMG_SPACE_AXES];
     int64_t most[SMG_SPACE_AXES]; /* that an extent can be */
     double share[SMG_SPACE_AXES]; /* of a temporal axis: of its slices, that loops go to */
+    plan_uneven uneven;           /* of the schedule at hand */
     SMG_ARRAY(outline_access) accesses;
     int buffers; /* of them, at least */
     SMG_ARRAY(outline_value) stores;

@@ -144,9 +144,9 @@ static double streamed_bytes(const smg_target *t, const plan_counts *c, double t
     return t->costs.stream * c->streamed / c->workgroups * longer;
 }
 
-/* Seconds of the cores alone. */
-static double cores_seconds(const smg_target *t, const plan_counts *c, double residents) {
-    double cores = (double)t->cores, of_core = ceil(c->workgroups / cores), together = plan_lesser(of_core, residents);
+/* Of a core with so many of the workgroups. */
+static double core_seconds(const smg_target *t, const plan_counts *c, double residents, double of_core) {
+    double cores = (double)t->cores, together = plan_lesser(of_core, residents);
     double near = (c->near + streamed_bytes(t, c, together)) * t->costs.near / (t->near_bytes * core_rate(t));
     double slots = c->slots / (core_rate(t) * busy(t, c->lanes * together));
     double work = norm(slots, near, t->costs.near_overlap);
@@ -156,6 +156,23 @@ static double cores_seconds(const smg_target *t, const plan_counts *c, double re
     double barriers = c->barriers * t->barrier_cost + c->subgroup_barriers * t->subgroup_barrier_cost;
     double wait = c->wait + waited_for(t, c, residents) + barriers + transfer;
     return in_waves(t, c, &(core_share){of_core, together, work, wait});
+}
+
+/* Of the core with most to do, all of whose workgroups run at a time: one less is left whenever one is done. */
+static double fullest_core(const smg_target *t, const plan_counts *c, double residents) {
+    const plan_uneven *u = &c->uneven;
+    double seconds = 0;
+    for (int i = 0; i < u->count; i++) {
+        double next = i + 1 < u->count ? u->share[i + 1] : 0;
+        if (u->share[i] > next) seconds += (u->share[i] - next) * core_seconds(t, c, residents, i + 1);
+    }
+    return seconds;
+}
+
+/* Seconds of the cores alone. Where a core takes one workgroup after the other, the long ones first, they even out. */
+static double cores_seconds(const smg_target *t, const plan_counts *c, double residents) {
+    if (c->uneven.count > 0 && c->uneven.count <= residents) return fullest_core(t, c, residents);
+    return core_seconds(t, c, residents, ceil(c->workgroups / (double)t->cores));
 }
 
 /* Memory has as much on its way as lanes have room for (Little's law): so long it takes where that is too little. The
@@ -188,6 +205,7 @@ static double seconds_with(const smg_target *t, const plan_counts *counts, const
     plan_counts c = *counts;
     c.slots += spilled(t, price, &c);
     double more = of_core * (double)t->cores / c.workgroups;
+    c.uneven.count = 0;
     c.workgroups *= more;
     c.traffic *= more;
     c.hidden *= more;
@@ -204,7 +222,9 @@ static double seconds_with(const smg_target *t, const plan_counts *counts, const
 static void price_beside(const smg_target *t, const plan_counts *c, smg_price *price) {
     double of_core = c->workgroups / (double)t->cores, most = plan_larger(1, ceil(of_core));
     if (!smg_target_switches_lanes(t)) return;
-    price->idle = price->seconds - seconds_of(t, c, price, of_core / most);
+    plan_counts even = *c;
+    even.uneven.count = 0;
+    price->idle = price->seconds - seconds_of(t, &even, price, of_core / most);
     price->resident = resident_of(t, c, price);
     double held = price->resident.workgroups;
     price->resident.workgroups = plan_lesser(most, held);

@@ -658,6 +658,7 @@ static void guess_all(guess *g) {
     if (!hold_folds(g)) return;
     g->lanes = (int64_t)s->lane_rows * s->lane_cols * s->lane_depth;
     g->c = (plan_counts){.lanes = (double)g->lanes, .workgroups = 1};
+    if (s->temporal >= 0) g->c.uneven = g->o->uneven;
     g->loop = (slice_loop){.axis = -1};
     for (int a = 0; a < g->o->axes; a++) {
         g->trips[a] = blocks(g->o->extent[a], s->tile[a]);

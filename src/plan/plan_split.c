@@ -20,7 +20,7 @@
 #define SPLIT_ALIKE 0.995 /* of those that take as long the more parts: workgroups that begin together wait together */
 #define SPLIT_GAIN 0.97   /* of the time, at most, is left, where what is between stays what it was */
 #define SPLIT_NEAR 1.5    /* of it kernels take in parts, at most, that a kernel in front may join */
-#define SPLIT_HOPE 1.25   /* of it so many parts take at most where half of them may pay; else a quarter is tried */
+#define SPLIT_HOPE 1.1    /* of it some parts take at most where more or fewer of them may pay */
 /* Dispatches: what a kernel more takes that waits for the one before. Half of it where a kernel that is there already
  * reads what the one before has just written, in more pieces (bench/NOTES.md). */
 #define SPLIT_WAIT 1.5
@@ -175,13 +175,14 @@ static smg_status time_list(planner *p, const run *r, bool front, bool *out_join
     smg_status status = plan_choose_list(p, false, &list);
     if (status == SMG_NO_FIT) smg_context_clear_error(p->ctx);
     if (status != SMG_OK || list.over) return status == SMG_NO_FIT ? SMG_OK : status;
+    if (p->most > 0 && list.cost > p->most) return SMG_OK;
     *out_seconds = seconds_in_parts(p, &list, r->last - r->first + 1, front ? -1 : 0.5);
     for (int i = 0; i < list.count; i++)
         *out_joins = *out_joins || plan_joins_parts(p, i > 0 ? list.ends[i - 1] : 0, list.ends[i]);
     return SMG_OK;
 }
 
-static smg_status time_in_parts(const splitter *s, const run *r, const plan_split *split, const bool *own,
+static smg_status time_in_parts(const splitter *s, const run *r, const plan_split *split, const bool *own, double most,
                                 smg_arena *arena, bool *io_covered, way *out) {
     planner *p;
     parts *made;
@@ -198,6 +199,7 @@ static smg_status time_in_parts(const splitter *s, const run *r, const plan_spli
     }
     for (int i = 0; i < r->count; i++) io_covered[i] = io_covered[i] || parts_folds(made, r->member[i]);
     p->only = only;
+    p->most = p->options->splits ? 0 : most;
     SMG_TRY(time_list(p, r, out->front, &joins, &out->seconds));
     if (!joins) out->parted = out->seconds;
     p->parted = joins;
@@ -230,39 +232,79 @@ static int64_t chunk_of(const splitter *s, const run *r, const plan_split *split
     return chunk;
 }
 
+/* Of ways that take as long, more parts. */
+static bool is_better_way(const way *w, const way *best) {
+    if (best == NULL) return true;
+    return w->chunk < best->chunk ? SPLIT_ALIKE * w->seconds <= best->seconds
+                                  : w->seconds < SPLIT_ALIKE * best->seconds;
+}
+
 static smg_status add_way(const splitter *s, const way *w, verdict *io) {
+    const way *best = io->best >= 0 ? &io->ways.items[io->best] : NULL;
+    bool better = is_better_way(w, best);
     way *slot = SMG_ARRAY_PUSH(s->arena, &io->ways);
     if (slot == NULL) return SMG_MEMORY;
     *slot = *w;
-    if (!(w->seconds < SPLIT_ALIKE * io->after)) return SMG_OK;
+    if (!better) return SMG_OK;
     io->after = w->seconds;
     io->best = io->ways.count - 1;
     return SMG_OK;
 }
 
-/* The axis of a member's sum, in several numbers of parts, from many to few. */
-static smg_status try_axis(const splitter *s, const run *r, int member, const bool *own, plan_split *split,
-                           bool *io_covered, verdict *io) {
-    int64_t extent = extent_at(s, split->node, split->axis), last = 0;
-    int64_t asked = s->p->options->parts, number = asked > 0 ? asked : most_parts(s, r, extent);
-    bool hopeless = false;
-    for (int tries = 0; tries < SPLIT_TRIES && number > 1; tries++, number /= 2) {
-        smg_arena *arena;
-        split->chunk = chunk_of(s, r, split, number, extent);
-        if (split->chunk == last) continue;
-        last = split->chunk;
-        way w = {member, split->axis, split->chunk, HUGE_VAL, HUGE_VAL, false};
-        SMG_TRY(smg_arena_create(s->p->ctx, &arena));
-        smg_status status = time_in_parts(s, r, split, own, arena, io_covered, &w);
-        smg_arena_destroy(arena);
-        SMG_TRY(status);
-        if (!isinf(w.seconds)) SMG_TRY(add_way(s, &w, io));
-        bool far_off = w.seconds > SPLIT_HOPE * r->seconds;
-        if (asked > 0 || (hopeless && far_off)) break;
-        if (far_off) number /= 2;
-        hopeless = hopeless || far_off;
+/* An axis of a member's sum. */
+typedef struct cut_axis {
+    int member;
+    plan_split split;
+    const bool *own;
+    bool *covered; /* per member: parts of it have been tried */
+} cut_axis;
+
+/* In parts of so many elements; *io_seconds: at most so many are of use, infinite where it has no such price. */
+static smg_status try_chunk(const splitter *s, const run *r, cut_axis *c, int64_t chunk, verdict *io,
+                            double *io_seconds) {
+    smg_arena *arena;
+    way w = {c->member, c->split.axis, chunk, HUGE_VAL, HUGE_VAL, false};
+    c->split.chunk = chunk;
+    SMG_TRY(smg_arena_create(s->p->ctx, &arena));
+    smg_status status = time_in_parts(s, r, &c->split, c->own, *io_seconds, arena, c->covered, &w);
+    smg_arena_destroy(arena);
+    SMG_TRY(status);
+    *io_seconds = w.seconds;
+    return isinf(w.seconds) ? SMG_OK : add_way(s, &w, io);
+}
+
+/* Elements of a part, from many parts to few; the result is how many numbers there are. */
+static int list_chunks(const splitter *s, const run *r, const plan_split *split, int64_t out[SPLIT_TRIES]) {
+    int64_t extent = extent_at(s, split->node, split->axis), asked = s->p->options->parts;
+    int64_t number = asked > 0 ? asked : most_parts(s, r, extent);
+    int count = 0, most = asked > 0 ? 1 : SPLIT_TRIES;
+    for (int tries = 0; tries < most && number > 1; tries++, number /= 2) {
+        int64_t chunk = chunk_of(s, r, split, number, extent);
+        if (count == 0 || out[count - 1] != chunk) out[count++] = chunk;
     }
-    return SMG_OK;
+    return count;
+}
+
+/* Several numbers of parts: the second most, then fewer for as long as that is better, and the most where fewer are
+ * not. Where the first is far off, that is all: of 665 axes the best came out of all of these (decision 0053). */
+static smg_status try_axis(const splitter *s, const run *r, cut_axis *c, verdict *io) {
+    int64_t chunk[SPLIT_TRIES];
+    int count = list_chunks(s, r, &c->split, chunk), first = count > 1;
+    double most = s->p->options->parts > 0 ? 0 : (r->first > 0 ? SPLIT_NEAR : SPLIT_HOPE) * r->seconds, least = most;
+    if (count == 0) return SMG_OK;
+    SMG_TRY(try_chunk(s, r, c, chunk[first], io, &least));
+    if (count == 1) return SMG_OK;
+    if (isinf(least)) return r->first > 0 ? try_chunk(s, r, c, chunk[0], io, &most) : SMG_OK;
+    if (least > SPLIT_HOPE * r->seconds) return SMG_OK;
+    bool fewer = false;
+    for (int i = first + 1; i < count; i++) {
+        double next = least;
+        SMG_TRY(try_chunk(s, r, c, chunk[i], io, &next));
+        if (!(next < least)) break;
+        fewer = true;
+        least = next;
+    }
+    return fewer ? SMG_OK : try_chunk(s, r, c, chunk[0], io, &least);
 }
 
 /* In parts of so many elements: the cheapest, of several axes that may be; -1: it has no price. */
@@ -300,8 +342,8 @@ static smg_status try_run(const splitter *s, const run *r, uint64_t at, verdict 
         const smg_node *n = smg_graph_node(s->p->g, r->member[i]);
         int axis = own[r->member[i]] && !covered[i] ? summed_dim(s, n) : -1;
         if (axis < 0) continue;
-        plan_split split = {.own = summed, .node = n->operand[0], .axis = axis};
-        SMG_TRY(try_axis(s, r, i, own, &split, covered, out));
+        cut_axis c = {i, {.own = summed, .node = n->operand[0], .axis = axis}, own, covered};
+        SMG_TRY(try_axis(s, r, &c, out));
     }
     decide(s, out);
     return SMG_OK;

@@ -289,17 +289,21 @@ static smg_status find_loops(trial *t, const smg_schedules *schedules, smg_kerne
 /* The shares of loops are those of these tiles; schedules one behind the other often have the same. */
 static void ask_loops(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], const smg_schedule *s,
                       const smg_schedule *before, plan_outline *outline) {
+    static const plan_uneven none = {0};
     smg_kernel *k = s->temporal >= 0 ? loops[s->temporal] : NULL;
+    if (k == NULL && outline != NULL && s->temporal >= 0) plan_outline_share(outline, s->temporal, 1, &none);
     bool same = before != NULL && before->temporal == s->temporal;
     if (k == NULL || outline == NULL || (same && memcmp(before->tile, s->tile, sizeof s->tile) == 0)) return;
     for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = s->tile[a];
-    plan_outline_share(outline, s->temporal, plan_share(k, t->p->nominal, s->temporal));
+    const plan_uneven uneven = plan_find_uneven(k, t->p->target, t->p->nominal);
+    plan_outline_share(outline, s->temporal, plan_share(k, t->p->nominal, s->temporal), &uneven);
 }
 
 #define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
-/* Beyond the dispatch, which both have, a guess is that many times the price of what comes out as the best at most: 2.5
- * times, of 34144 segments (bench/NOTES.md; unit.plan_bound asks whether plans hang on it). */
-#define FAR_OFF 3.0
+/* Beyond the dispatch, which both have, a guess is that many times the price of what comes out as the best at most: of
+ * 37950 segments of four targets 8 have more, up to 2.2 times (decision 0053; unit.plan_bound asks whether plans hang
+ * on it). */
+#define FAR_OFF 1.6
 
 /* Seconds that no price of them is below; 0 where none has a guess. */
 static double least_of(const smg_target *t, const double *guess, int count) {

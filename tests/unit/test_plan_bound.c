@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <string.h>
 
 #include "support/check_plan.h"
 
@@ -80,7 +81,69 @@ static void plans_are_the_same(void **state) {
     assert_true(without > 0);
 }
 
+static double seconds_of(const smg_plan *plan) {
+    double seconds = 0;
+    for (int i = 0; i < plan->steps.count; i++) seconds += plan->steps.items[i].price.seconds;
+    return seconds;
+}
+
+/* Where somebody bounds a kernel's nodes, however large, every place is looked at. */
+static smg_status plan_with_all_places(fixture *f, const smg_graph *g, const smg_target *target, smg_plan **out) {
+    const smg_plan_options options = {.max_nodes = 1000};
+    return smg_plan_make(g, target, &options, f->arena, out);
+}
+
+static void cuts_inside_of_chains_do_not_pay(void **state) {
+    static const char *const targets[] = {"h200", "lavapipe", "navi31", "adreno740"};
+    fixture *f = *state;
+    const char *path[LIMIT];
+    int chained = 0, count = check_list(f->arena, "tests/graphs", ".smg", path, LIMIT);
+    for (int i = 0; i < count; i++) {
+        smg_graph *g;
+        assert_int_equal(check_load(f->ctx, path[i], &g), SMG_OK);
+        for (size_t t = 0; t < SMG_COUNT_OF(targets); t++) {
+            smg_target target;
+            smg_plan *without, *all;
+            assert_int_equal(check_target(f->ctx, targets[t], &target), SMG_OK);
+            plan(f, g, &target, false, &without);
+            assert_int_equal(plan_with_all_places(f, g, &target, &all), SMG_OK);
+            assert_int_equal(all->breadth.chained, 0);
+            chained += without->breadth.chained;
+            if (seconds_of(without) > 1.005 * seconds_of(all))
+                fail_msg("%s on %s: %.2f us, and %.2f with cuts inside of chains", path[i], targets[t],
+                         1e6 * seconds_of(without), 1e6 * seconds_of(all));
+        }
+        smg_graph_destroy(g);
+    }
+    assert_true(chained > 0);
+}
+
+static void text_add_map(char *text, size_t size, int i) {
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "b%d = input f32[64, 512]\nm%d = add(m%d, b%d)\n", i, i, i - 1, i);
+}
+
+/* A chain that reads more tensors than a kernel has bindings is cut between its maps. */
+static void long_chains_are_cut(void **state) {
+    fixture *f = *state;
+    char text[8192] = "graph long\nm0 = input f32[64, 512]\n";
+    smg_target target;
+    smg_graph *g;
+    smg_plan *plan_;
+    for (int i = 1; i <= 60; i++) text_add_map(text, sizeof text, i);
+    strcat(text, "output y = m60\n");
+    assert_int_equal(smg_graph_parse(f->ctx, text, strlen(text), "long", &g), SMG_OK);
+    assert_int_equal(check_target(f->ctx, "lavapipe", &target), SMG_OK);
+    target.max_bindings = 16;
+    plan(f, g, &target, false, &plan_);
+    assert_true(plan_->breadth.chained > 0);
+    assert_in_range(plan_->steps.count, 5, 12);
+    smg_graph_destroy(g);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_are_the_same)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_are_the_same),
+                                       cmocka_unit_test(cuts_inside_of_chains_do_not_pay),
+                                       cmocka_unit_test(long_chains_are_cut)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
