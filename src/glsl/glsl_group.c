@@ -27,6 +27,7 @@ static const char *group_place(glsl_writer *w, glsl_iter *it, int a, int width, 
     const smg_access *access = &w->k->accesses.items[a];
     bool blocked = smg_kbuffer_is_blocked(&w->k->buffers.items[access->buffer]);
     int shift = smg_log2(width);
+    if (it->start[a] == NULL) return "0"; /* memory is out */
     if (access->index != SMG_EXPR_NONE || blocked || it->group > 1)
         return GLSL_STRING(w, "(%s) >> %d", glsl_indexed_address(w, it, a, io_valid), shift);
     const char *lanes = it->start[a], *registers = NULL;

@@ -2,6 +2,8 @@
  * has many of them they even out. Where it has few, the core with most to do decides, and at its end the longest runs
  * alone: 192 workgroups of causal attention on 132 cores take 1.3 to 2.2 times what they would in the mean
  * (bench/NOTES.md). */
+#include <math.h>
+
 #include "plan/plan_internal.h"
 
 #define MOST_BLOCKS 64 /* of an axis that are asked how long their loop is */
@@ -20,10 +22,11 @@ static int64_t blocks_along(const smg_kernel *k, const int64_t *symbols, int axi
 
 /* Of the loop, in this block of the axis and the first of all others. */
 static double steps_at(const smg_kernel *k, const int64_t *symbols, const smg_instr *loop, int axis, int64_t block) {
-    int64_t base[SMG_SPACE_AXES] = {0}, first = 0, end = 0, tile = k->axes.items[loop->axes[0]].tile;
+    int64_t base[SMG_SPACE_AXES] = {0}, first = 0, end = 0;
+    double tile = (double)k->axes.items[loop->axes[0]].tile;
     base[axis] = block * k->axes.items[axis].tile;
     (void)smg_kernel_loop_range(k, loop, symbols, base, NULL, &first, &end);
-    return end > first ? (double)((end - first + tile - 1) / tile) : 0;
+    return end > first ? ceil((double)(end - first) / tile) : 0;
 }
 
 /* The place in the grid of the only axis that the loop's length hangs on; -1. */
