@@ -199,7 +199,8 @@ static smg_status time_in_parts(const splitter *s, const run *r, const plan_spli
     }
     for (int i = 0; i < r->count; i++) io_covered[i] = io_covered[i] || parts_folds(made, r->member[i]);
     p->only = only;
-    p->most = p->options->splits ? 0 : most;
+    /* What was measured has to be among the ways here that it was among when it was. */
+    p->most = p->options->splits || p->options->cut_count > 0 ? 0 : most;
     SMG_TRY(time_list(p, r, out->front, &joins, &out->seconds));
     if (!joins) out->parted = out->seconds;
     p->parted = joins;
