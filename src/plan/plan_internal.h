@@ -67,6 +67,7 @@ typedef struct planner {
     uint64_t *hash_at;   /* per node: the same at nominal sizes, whatever these are called */
     int64_t *nominal;    /* per symbol */
     double kept;         /* share of a row's keys that masks may be expected to keep (plan_ends.c) */
+    bool takes_all;      /* plan_takes_all of the graph that was given */
     double *map_cost;    /* per node: multiply-adds for one element of a map, else 0 */
     bool *prepared;      /* per node: computed once, by the prepare list */
     bool *inlined;       /* per node: computed anew by every reader */
@@ -119,6 +120,18 @@ typedef struct partition {
     smg_breadth breadth;
     smg_moves moves;
 } partition;
+/* plan_floor.c: seconds of places of the order, which no kernels of them take less than. */
+typedef struct plan_floor {
+    double *work; /* up to each place: of products alone */
+    double *rest; /* from each place to the order's end: of all, and of what passes between kernels */
+} plan_floor;
+/* Nothing hangs on places, so that no kernel leaves steps of a loop, or rows, out. */
+bool plan_takes_all(const smg_graph *g);
+smg_status plan_floor_make(const planner *p, plan_floor *out);
+/* Bytes of what the places [from, to) leave for others. */
+double plan_left_bytes(const planner *p, int from, int to);
+/* Of these places as one kernel, and of what passes to the one behind. */
+double plan_floor_of(const planner *p, const plan_floor *floor, int from, int to);
 /* plan_beside.c: what the nodes [from, to) find where the segment `before` ends. */
 typedef struct plan_room {
     bool at_a_time; /* no barrier stands between them */

@@ -116,6 +116,10 @@ typedef struct walk {
     bool *inside;  /* plan_mark_chains: of several nodes no segment begins or ends there */
     double *least; /* by start: seconds that no longer segment takes less than, up to the next fold; 0: nothing known */
     bool bounded;
+    double most;      /* what the list may cost; infinite: any */
+    plan_floor floor; /* where that is known, and the objective is time */
+    bool floors;
+    bool waits; /* what a kernel stores is what others read of it, all of it */
 } walk;
 
 /* Equal bodies are one segment, however many there are. */
@@ -170,12 +174,23 @@ static double least_cost(const planner *p) {
     return p->options->objective == SMG_OBJECTIVE_DISPATCHES ? 1 : p->target->dispatch_cost;
 }
 
+/* And none of these nodes. */
+static double least_of(const walk *w, int from, int to) {
+    return w->floors ? plan_floor_of(w->p, &w->floor, from, to) : least_cost(w->p);
+}
+
+/* Nor those from there to the end. */
+static double least_from(const walk *w, int at) {
+    if (at == w->p->count) return 0;
+    return w->floors ? w->floor.rest[at] : least_cost(w->p);
+}
+
 /* The cost from which on a segment with so much room beside the one before makes no difference: a way that is known is
  * as cheap, or the list too dear. */
 static double of_use(const walk *w, int from, int to, plan_room room) {
     const plan_choice *best = w->out->best;
     if (!w->bounded) return HUGE_VAL;
-    double most = w->p->most > 0 ? w->p->most - (to < w->p->count ? least_cost(w->p) : 0) : HUGE_VAL;
+    double most = w->most - least_from(w, to);
     if (best[to].segment != NULL) most = plan_lesser(most, best[to].cost);
     return most - best[from].cost + room.seconds;
 }
@@ -201,14 +216,17 @@ static smg_status visit(walk *w, int from, int to) {
     if (!is_on_top(p, from, to - 1)) w->least[from] = 0;
     bool longer = to > from + 1;
     if (longer && (w->inside[from] || (to < p->count && w->inside[to]))) return SMG_OK;
-    if (w->ended[from] || (longer && use < least_cost(p)) || (longer && in_seconds && use < w->least[from]))
-        return SMG_OK;
-    SMG_TRY(plan_segment_within(p, from, to, in_seconds ? use : HUGE_VAL, &s));
+    if (w->ended[from] || ((longer || w->floors) && use < least_of(w, from, to))) return SMG_OK;
+    if (in_seconds && w->waits) use -= plan_left_bytes(p, from, to) / p->target->bandwidth;
+    if (longer && in_seconds && use < w->least[from]) return SMG_OK;
+    bool any = !in_seconds || (!longer && !w->floors); /* a node alone is a way where no other is known */
+    SMG_TRY(plan_segment_within(p, from, to, any ? HUGE_VAL : use, &s));
     if (s->possible || s->least > 0) w->least[from] = least_behind(p, s);
     out->breadth.segments++;
     out->breadth.possible += s->possible;
     if (!s->possible) {
-        if (to == from + 1 && p->budget == NULL) return refuse(p, from, s); /* a move's order has other segments */
+        bool unknown = s->least > 0;                                             /* it is of no use */
+        if (!longer && !unknown && p->budget == NULL) return refuse(p, from, s); /* a move's order has other segments */
         out->breadth.hopeless_ends += s->hopeless;
         w->ended[from] = s->hopeless;
         return SMG_OK;
@@ -316,6 +334,31 @@ static bool is_bounded(const planner *p) {
     return o->objective != SMG_OBJECTIVE_MEMORY && o->cut_count == 0 && !limits && !o->report && !o->search;
 }
 
+/* A list that one kernel may be costs no more than that: where it is known first, what reaches into it has to be cheap
+ * enough for all that is left. Masks that have ends leave out of products what the floor counts. */
+static smg_status bound_all(walk *w) {
+    planner *p = w->p;
+    w->most = p->most > 0 ? p->most : HUGE_VAL;
+    if (!w->bounded || p->preparing) return SMG_OK;
+    w->waits = p->takes_all;
+    bool one = p->count > 2 && p->count <= plan_longest(p) && w->products[p->count] <= plan_most_products(p);
+    if (one && p->most <= 0) {
+        const segment *s;
+        SMG_TRY(plan_segment(p, 0, p->count, &s));
+        if (s->possible) w->most = plan_cost_of(p, s);
+    }
+    w->floors = !isinf(w->most) && p->options->objective == SMG_OBJECTIVE_TIME && p->takes_all;
+    if (!w->floors) return SMG_OK;
+    SMG_TRY(plan_floor_make(p, &w->floor));
+    w->floors = p->most > 0 || w->floor.rest[0] <= w->most;
+    return SMG_OK;
+}
+
+/* Do these nodes take longer than the list may, whatever it is? */
+static bool is_too_dear(const walk *w) {
+    return w->floors && w->floor.rest[0] > w->most;
+}
+
 /* The cheapest way up to each place. */
 static smg_status extend_all(planner *p, partition *out) {
     walk w = {.p = p, .out = out, .bounded = is_bounded(p)};
@@ -330,6 +373,8 @@ static smg_status extend_all(planner *p, partition *out) {
     }
     out->breadth = (smg_breadth){.nodes = p->count};
     SMG_TRY(plan_mark_chains(p, &w.inside, &out->breadth.chained));
+    SMG_TRY(bound_all(&w));
+    if (is_too_dear(&w)) return SMG_OK;
     return p->budget != NULL ? walk_by_starts(&w) : walk_by_ends(&w);
 }
 
@@ -464,6 +509,7 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     for (int i = 0; i < symbols && p.options->nominal != NULL; i++) p.nominal[i] = p.options->nominal[i];
     for (smg_node_id id = 0; id < g->nodes.count; id++) plan_hash_node(&p, id);
     p.kept = plan_kept(g, p.nominal);
+    p.takes_all = plan_takes_all(g);
     SMG_TRY(smg_map_create(arena, &p.cache));
     SMG_TRY(smg_map_create(arena, &p.rivals));
     SMG_TRY(smg_map_create(arena, &p.searches));

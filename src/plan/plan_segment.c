@@ -155,7 +155,7 @@ static smg_status segment_of(planner *p, const segment_members *of, double withi
 smg_status plan_segment_within(planner *p, int from, int to, double seconds, const segment **out_segment) {
     segment_members of;
     SMG_TRY(plan_find_members(p, from, to, 0, NULL, &of));
-    return segment_of(p, &of, of.alone ? HUGE_VAL : seconds, out_segment);
+    return segment_of(p, &of, seconds, out_segment);
 }
 
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {

@@ -477,6 +477,7 @@ smg_status plan_try_segment(planner *p, const segment_members *of, double within
     t->ranks = p->options->rank > 0 || out_all != NULL;
     t->too_many = plan_too_many_registers(p, io->key, of);
     SMG_TRY(try_best(t, &f));
+    if (io->least > 0) return SMG_OK; /* of no use */
     if (of->alone && !io->possible && !t->over) SMG_TRY(try_alone(t, space, nominal));
     t->takes_all = true;
     if (of->alone && !io->possible && io->rejected > 0) SMG_TRY(try_best(t, &f));
