@@ -37,13 +37,17 @@ static double steps_of(const planner *p, const smg_node *n) {
     return steps;
 }
 
-/* Of a product; 0 of all others. */
+#define MAPS_SHARE 0.5 /* of the multiply-adds of maps one by one, that they have together: some become one of them */
+
+/* Of multiply-adds. */
 static double work_seconds(const planner *p, smg_node_id id) {
     const smg_node *n = smg_graph_node(p->g, id);
-    if (smg_node_class(n) != SMG_CLASS_CONTRACT) return 0;
+    double elements = plan_elements(p, id);
+    if (smg_node_class(n) != SMG_CLASS_CONTRACT)
+        return 2 * MAPS_SHARE * elements * p->map_cost[id] / fastest_of(p->target, false);
     bool shorts = true;
-    for (int k = 0; k < 2; k++) shorts = shorts && is_short(smg_graph_storage(p->g, n->operand[k]));
-    return 2 * plan_elements(p, id) * steps_of(p, n) / fastest_of(p->target, shorts);
+    for (int k = 0; k < n->operand_count; k++) shorts = shorts && is_short(smg_graph_storage(p->g, n->operand[k]));
+    return 2 * elements * steps_of(p, n) / fastest_of(p->target, shorts);
 }
 
 double plan_left_bytes(const planner *p, int from, int to) {
@@ -53,48 +57,50 @@ double plan_left_bytes(const planner *p, int from, int to) {
     return bytes;
 }
 
-/* A kernel's time, and that in which the one behind waits for what it has stored. */
-static double seconds_at_least(const planner *p, double work, double moved, double stored) {
-    double bandwidth = p->target->bandwidth;
-    return p->target->dispatch_cost + plan_larger(work, moved / bandwidth) + stored / bandwidth;
+/* Does the node read all of its operands, where it does so without views? */
+static bool reads_all(const smg_node *n) {
+    smg_op_class class_ = smg_node_class(n);
+    return class_ == SMG_CLASS_MAP || class_ == SMG_CLASS_REDUCE || class_ == SMG_CLASS_CONTRACT;
 }
 
-double plan_floor_of(const planner *p, const plan_floor *f, int from, int to) {
-    double stored = plan_left_bytes(p, from, to);
-    return seconds_at_least(p, f->work[to] - f->work[from], stored, stored);
+/* Is it in memory, before that place or before the order? */
+static bool is_stored(const planner *p, smg_node_id id, int from) {
+    int place = p->place[id];
+    bool here = place >= 0 && place < p->count && p->order[place] == id;
+    return here ? place < from : p->prepared[id] || smg_op_leaf(smg_graph_node(p->g, id)->op) == SMG_LEAF_TENSOR;
 }
 
-/* Per place: the last reader of its value that reads all of it, and not through views. */
-static void find_readers(const planner *p, int *reader) {
-    for (int i = 0; i < p->count; i++) reader[i] = -1;
-    for (int i = 0; i < p->count; i++) {
-        const smg_node *n = smg_graph_node(p->g, p->order[i]);
-        smg_op_class class_ = smg_node_class(n);
-        bool all = class_ == SMG_CLASS_MAP || class_ == SMG_CLASS_REDUCE || class_ == SMG_CLASS_CONTRACT;
-        for (int k = 0; k < n->operand_count && all; k++)
-            if (p->place[n->operand[k]] >= 0) reader[p->place[n->operand[k]]] = i;
-    }
-}
-
-/* Bytes that come from the places before `at` to those behind. */
-static double bytes_across(const planner *p, const int *reader, int at) {
+/* Bytes of what these places read of others, all of it. */
+static double read_bytes(const planner *p, const plan_floor *f, int from, int to) {
     double bytes = 0;
-    for (int i = 0; i < at; i++)
-        if (reader[i] >= at) bytes += (double)plan_bytes_of(p, p->order[i]);
+    int mark = ++*f->marks;
+    for (int i = from; i < to; i++) {
+        const smg_node *n = smg_graph_node(p->g, p->order[i]);
+        for (int k = 0; k < n->operand_count && reads_all(n); k++) {
+            smg_node_id id = n->operand[k];
+            if (is_stored(p, id, from) && f->mark[id] != mark) bytes += (double)plan_bytes_of(p, id);
+            f->mark[id] = mark;
+        }
+    }
     return bytes;
+}
+
+/* Of these places, however they are cut: the norms of kernels add up to no less than that of their sums. What they
+ * leave is waited for by those behind. */
+double plan_floor_of(const planner *p, const plan_floor *f, int from, int to) {
+    double bandwidth = p->target->bandwidth, stored = plan_left_bytes(p, from, to);
+    double moved = (stored + read_bytes(p, f, from, to)) / bandwidth, work = f->work[to] - f->work[from];
+    return p->target->dispatch_cost + plan_norm(work, moved, p->target->costs.overlap) + stored / bandwidth;
 }
 
 smg_status plan_floor_make(const planner *p, plan_floor *out) {
     size_t places = (size_t)p->count + 1;
-    int *reader = SMG_ARENA_ARRAY(p->arena, int, places);
     *out = (plan_floor){.work = SMG_ARENA_ARRAY(p->arena, double, places),
-                        .rest = SMG_ARENA_ARRAY(p->arena, double, places)};
-    if (reader == NULL || out->work == NULL || out->rest == NULL) return SMG_MEMORY;
-    find_readers(p, reader);
+                        .rest = SMG_ARENA_ARRAY(p->arena, double, places),
+                        .mark = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->g->nodes.count + 1),
+                        .marks = SMG_ARENA_NEW(p->arena, int)};
+    if (out->work == NULL || out->rest == NULL || out->mark == NULL || out->marks == NULL) return SMG_MEMORY;
     for (int i = 0; i < p->count; i++) out->work[i + 1] = out->work[i] + work_seconds(p, p->order[i]);
-    for (int at = 0; at < p->count; at++) {
-        double stored = plan_left_bytes(p, at, p->count), work = out->work[p->count] - out->work[at];
-        out->rest[at] = seconds_at_least(p, work, stored + bytes_across(p, reader, at), stored);
-    }
+    for (int at = 0; at < p->count; at++) out->rest[at] = plan_floor_of(p, out, at, p->count);
     return SMG_OK;
 }

@@ -122,15 +122,17 @@ typedef struct partition {
 } partition;
 /* plan_floor.c: seconds of places of the order, which no kernels of them take less than. */
 typedef struct plan_floor {
-    double *work; /* up to each place: of products alone */
-    double *rest; /* from each place to the order's end: of all, and of what passes between kernels */
+    double *work; /* up to each place: of multiply-adds alone */
+    double *rest; /* from each place to the order's end: of all, however that is cut */
+    int *mark;    /* per node: scratch */
+    int *marks;
 } plan_floor;
 /* Nothing hangs on places, so that no kernel leaves steps of a loop, or rows, out. */
 bool plan_takes_all(const smg_graph *g);
 smg_status plan_floor_make(const planner *p, plan_floor *out);
 /* Bytes of what the places [from, to) leave for others. */
 double plan_left_bytes(const planner *p, int from, int to);
-/* Of these places as one kernel, and of what passes to the one behind. */
+/* Of these places, and of what passes from them to those behind. */
 double plan_floor_of(const planner *p, const plan_floor *floor, int from, int to);
 /* plan_beside.c: what the nodes [from, to) find where the segment `before` ends. */
 typedef struct plan_room {
@@ -318,6 +320,8 @@ void plan_count(const smg_kernel *k, const smg_target *t, const int64_t *symbols
 double plan_share(const smg_kernel *k, const int64_t *symbols, int axis);
 /* Seconds of a kernel that counts so much and needs so many registers and shared bytes. */
 double plan_seconds(const smg_target *t, const plan_counts *counts, const smg_price *needs);
+/* Of two times beside each other: an exponent of 1 adds them up, a large one takes the larger. */
+double plan_norm(double a, double b, double exponent);
 /* Lanes that a core runs at a time. */
 double plan_width(const smg_target *t);
 /* The share of a subgroup's waits inside a workgroup of so many lanes that no other subgroup fills. */

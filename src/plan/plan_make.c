@@ -116,10 +116,10 @@ typedef struct walk {
     bool *inside;  /* plan_mark_chains: of several nodes no segment begins or ends there */
     double *least; /* by start: seconds that no longer segment takes less than, up to the next fold; 0: nothing known */
     bool bounded;
-    double most;      /* what the list may cost; infinite: any */
-    plan_floor floor; /* where that is known, and the objective is time */
-    bool floors;
-    bool waits; /* what a kernel stores is what others read of it, all of it */
+    bool waits;       /* a kernel stores all of what others read of it */
+    bool floors;      /* what the list may cost is known, and what its places take at least: */
+    double most;      /* infinite: any */
+    plan_floor floor; /* then */
 } walk;
 
 /* Equal bodies are one segment, however many there are. */
@@ -195,6 +195,13 @@ static double of_use(const walk *w, int from, int to, plan_room room) {
     return most - best[from].cost + room.seconds;
 }
 
+/* Of the kernel itself, what is behind it waits for what it stores. Infinite where the objective is not time. */
+static double seconds_of_use(const walk *w, int from, int to, double use) {
+    const planner *p = w->p;
+    if (p->options->objective != SMG_OBJECTIVE_TIME) return HUGE_VAL;
+    return w->waits ? use - plan_left_bytes(p, from, to) / p->target->bandwidth : use;
+}
+
 /* One that is not possible alone. */
 static smg_status refuse(planner *p, int from, const segment *s) {
     p->again = plan_give_kernels(p, p->order[from]);
@@ -212,21 +219,20 @@ static smg_status visit(walk *w, int from, int to) {
     w->ended[from] = is_too_long(w, from, to);
     plan_room room = plan_room_beside(p, from, to, &best[from]);
     double use = of_use(w, from, to, room);
-    bool in_seconds = p->options->objective == SMG_OBJECTIVE_TIME;
     if (!is_on_top(p, from, to - 1)) w->least[from] = 0;
     bool longer = to > from + 1;
     if (longer && (w->inside[from] || (to < p->count && w->inside[to]))) return SMG_OK;
-    if (w->ended[from] || ((longer || w->floors) && use < least_of(w, from, to))) return SMG_OK;
-    if (in_seconds && w->waits) use -= plan_left_bytes(p, from, to) / p->target->bandwidth;
-    if (longer && in_seconds && use < w->least[from]) return SMG_OK;
-    bool any = !in_seconds || (!longer && !w->floors); /* a node alone is a way where no other is known */
-    SMG_TRY(plan_segment_within(p, from, to, any ? HUGE_VAL : use, &s));
+    bool needed = !longer && !w->floors; /* a node alone is a way where no other is known */
+    if (w->ended[from] || (!needed && use < least_of(w, from, to))) return SMG_OK;
+    double within = seconds_of_use(w, from, to, use);
+    if (longer && within < w->least[from]) return SMG_OK;
+    SMG_TRY(plan_segment_within(p, from, to, needed ? HUGE_VAL : within, &s));
     if (s->possible || s->least > 0) w->least[from] = least_behind(p, s);
     out->breadth.segments++;
     out->breadth.possible += s->possible;
     if (!s->possible) {
-        bool unknown = s->least > 0;                                             /* it is of no use */
-        if (!longer && !unknown && p->budget == NULL) return refuse(p, from, s); /* a move's order has other segments */
+        bool dear = s->least > 0, others = p->budget != NULL; /* a move's order has other segments */
+        if (!longer && !dear && !others) return refuse(p, from, s);
         out->breadth.hopeless_ends += s->hopeless;
         w->ended[from] = s->hopeless;
         return SMG_OK;
@@ -334,29 +340,29 @@ static bool is_bounded(const planner *p) {
     return o->objective != SMG_OBJECTIVE_MEMORY && o->cut_count == 0 && !limits && !o->report && !o->search;
 }
 
-/* A list that one kernel may be costs no more than that: where it is known first, what reaches into it has to be cheap
- * enough for all that is left. Masks that have ends leave out of products what the floor counts. */
+/* A list that may be one kernel costs no more than that. *io_most stays where it may not. */
+static smg_status price_whole(const walk *w, double *io_most) {
+    planner *p = w->p;
+    const segment *s;
+    bool one = p->count <= plan_longest(p) && w->products[p->count] <= plan_most_products(p);
+    if (p->count < 3 || !one || p->parted) return SMG_OK;
+    SMG_TRY(plan_segment(p, 0, p->count, &s));
+    if (s->possible) *io_most = plan_cost_of(p, s);
+    return SMG_OK;
+}
+
+/* What the list may cost, first of all: segments have to be cheap enough for all that they leave. */
 static smg_status bound_all(walk *w) {
     planner *p = w->p;
     w->most = p->most > 0 ? p->most : HUGE_VAL;
     if (!w->bounded || p->preparing) return SMG_OK;
     w->waits = p->takes_all;
-    bool one = p->count > 2 && p->count <= plan_longest(p) && w->products[p->count] <= plan_most_products(p);
-    if (one && p->most <= 0) {
-        const segment *s;
-        SMG_TRY(plan_segment(p, 0, p->count, &s));
-        if (s->possible) w->most = plan_cost_of(p, s);
-    }
+    if (p->most <= 0) SMG_TRY(price_whole(w, &w->most));
     w->floors = !isinf(w->most) && p->options->objective == SMG_OBJECTIVE_TIME && p->takes_all;
     if (!w->floors) return SMG_OK;
     SMG_TRY(plan_floor_make(p, &w->floor));
-    w->floors = p->most > 0 || w->floor.rest[0] <= w->most;
+    w->floors = p->most > 0 || w->floor.rest[0] <= w->most; /* a price below the floor is the one to believe */
     return SMG_OK;
-}
-
-/* Do these nodes take longer than the list may, whatever it is? */
-static bool is_too_dear(const walk *w) {
-    return w->floors && w->floor.rest[0] > w->most;
 }
 
 /* The cheapest way up to each place. */
@@ -374,7 +380,7 @@ static smg_status extend_all(planner *p, partition *out) {
     out->breadth = (smg_breadth){.nodes = p->count};
     SMG_TRY(plan_mark_chains(p, &w.inside, &out->breadth.chained));
     SMG_TRY(bound_all(&w));
-    if (is_too_dear(&w)) return SMG_OK;
+    if (w.floors && w.floor.rest[0] > w.most) return SMG_OK; /* whatever it is, it costs more */
     return p->budget != NULL ? walk_by_starts(&w) : walk_by_ends(&w);
 }
 

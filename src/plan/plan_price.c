@@ -78,8 +78,7 @@ static double spilled(const smg_target *t, const smg_price *price, const plan_co
     return over > 0 ? t->costs.spill * over * (1.0 + c->rounds) * c->lanes : 0;
 }
 
-/* 1 adds up, a large exponent takes the larger. */
-static double norm(double a, double b, double exponent) {
+double plan_norm(double a, double b, double exponent) {
     double large = plan_larger(a, b), small = plan_lesser(a, b);
     if (!(large > 0)) return 0;
     if (small == 0) return large; /* which is what the powers come out at, exactly */
@@ -149,7 +148,7 @@ static double core_seconds(const smg_target *t, const plan_counts *c, double res
     double cores = (double)t->cores, together = plan_lesser(of_core, residents);
     double near = (c->near + streamed_bytes(t, c, together)) * t->costs.near / (t->near_bytes * core_rate(t));
     double slots = c->slots / (core_rate(t) * busy(t, c->lanes * together));
-    double work = norm(slots, near, t->costs.near_overlap);
+    double work = plan_norm(slots, near, t->costs.near_overlap);
     work *= 1.0 + t->costs.idle * plan_width(t) / (c->lanes * together);
     double moved = c->traffic - c->hidden - c->streamed;
     double transfer = t->costs.transfer * moved / c->workgroups / (t->cache_bandwidth / cores);
@@ -192,8 +191,8 @@ static double seconds_of(const smg_target *t, const plan_counts *counts, const s
     /* Half of the cores saturate memory. */
     double share = plan_lesser(1.0, 2.0 * c.workgroups / (double)t->cores);
     double memory = plan_larger(c.memory / t->bandwidth, c.traffic / t->cache_bandwidth) / share;
-    memory = norm(memory, flight_seconds(t, &c, together), FLIGHT_OVERLAP);
-    return norm(cores, memory, t->costs.overlap) + t->dispatch_cost;
+    memory = plan_norm(memory, flight_seconds(t, &c, together), FLIGHT_OVERLAP);
+    return plan_norm(cores, memory, t->costs.overlap) + t->dispatch_cost;
 }
 
 double plan_seconds(const smg_target *t, const plan_counts *counts, const smg_price *needs) {

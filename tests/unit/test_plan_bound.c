@@ -141,9 +141,38 @@ static void long_chains_are_cut(void **state) {
     smg_graph_destroy(g);
 }
 
+static const char attention[] = "graph attention\n"
+                                "q = input f32[8, 12, 1024, 64]\n"
+                                "k = input f32[8, 12, 1024, 64]\n"
+                                "v = input f32[8, 12, 1024, 64]\n"
+                                "s = contract(q, k) \"bhsd,bhtd->bhst\"\n"
+                                "top = reduce_max(s) axis=3 keep\n"
+                                "d = sub(s, top)\n"
+                                "e = exp(d)\n"
+                                "sum = sum(e) axis=3 keep\n"
+                                "p = div(e, sum)\n"
+                                "o = contract(p, v) \"bhst,bhtd->bhsd\"\n"
+                                "output o = o\n";
+
+/* Where all of it is one kernel, bytes and multiply-adds tell of most other segments that they are of no use. */
+static void few_segments_beside_one_kernel(void **state) {
+    fixture *f = *state;
+    smg_graph *g;
+    smg_target target;
+    smg_plan *bounded, *all;
+    assert_int_equal(smg_graph_parse(f->ctx, attention, strlen(attention), "attention", &g), SMG_OK);
+    assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
+    plan(f, g, &target, false, &bounded);
+    plan(f, g, &target, true, &all);
+    assert_int_equal(bounded->steps.count, 1);
+    assert_true(same_plans(bounded, all));
+    assert_in_range(bounded->breadth.segments, 1, all->breadth.segments / 2);
+    smg_graph_destroy(g);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_are_the_same),
-                                       cmocka_unit_test(cuts_inside_of_chains_do_not_pay),
-                                       cmocka_unit_test(long_chains_are_cut)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_are_the_same), cmocka_unit_test(cuts_inside_of_chains_do_not_pay),
+        cmocka_unit_test(long_chains_are_cut), cmocka_unit_test(few_segments_beside_one_kernel)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
