@@ -300,17 +300,6 @@ char *smg_arena_format(smg_arena *arena, const char *format, ...) {
 
 #define ARRAY_SMALL 64 /* items; arrays with fewer grow in larger steps, as copies are most of what they cost */
 
-/* Is it the arena's last piece, and has it become that large where it is? */
-static bool arena_extend(smg_arena *arena, char *memory, size_t before, size_t after) {
-    arena_block *block = arena->blocks;
-    bool last = block != NULL && !arena->ctx->exact_arenas && before > 0 &&
-                memory + before + ARENA_GAP == (char *)block + block->used;
-    if (!last || after - before > block->bytes - block->used) return false;
-    block->used += after - before;
-    ASAN_UNPOISON_MEMORY_REGION(memory, after);
-    return true;
-}
-
 /* `items` points at a typed pointer: it is read and written by memcpy, so that no object is
  * accessed through another type. */
 static bool array_double(smg_arena *arena, void **items, int *capacity, int count, size_t item_size) {
@@ -323,10 +312,6 @@ static bool array_double(smg_arena *arena, void **items, int *capacity, int coun
     int grown = *capacity <= 0 ? 8 : *capacity < ARRAY_SMALL ? *capacity * 4 : *capacity * 2;
     size_t bytes;
     if (!multiply_sizes(smg_arena_context(arena), (size_t)grown, item_size, &bytes)) return false;
-    if (arena_extend(arena, memory, (size_t)*capacity * item_size, bytes)) {
-        *capacity = grown;
-        return true;
-    }
     char *larger = arena_piece(arena, bytes);
     if (larger == NULL) return false;
     if (count > 0) memcpy(larger, memory, (size_t)count * item_size);
