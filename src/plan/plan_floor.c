@@ -12,16 +12,20 @@ bool plan_takes_all(const smg_graph *g) {
     return !any;
 }
 
-static bool is_short(smg_type type) {
-    return type == SMG_TYPE_F16 || type == SMG_TYPE_BF16;
+static bool is_named(const char *name, smg_type type) {
+    smg_type named;
+    return smg_type_find(name, &named) && named == type;
 }
 
-/* flop/s of products of such factors, at most. */
-static double fastest_of(const smg_target *t, bool shorts) {
-    double most = t->fma_rate;
-    if (!shorts) return most;
-    most *= plan_larger(1, t->pair_rate);
-    for (int i = 0; i < t->matrix_count; i++) most = plan_larger(most, t->matrix[i].rate / t->costs.matrix);
+/* flop/s of products whose factors have all that type, at most: by matrices that sum up in f32. */
+static double fastest_of(const smg_target *t, smg_type type) {
+    bool halves = type == SMG_TYPE_F16 || type == SMG_TYPE_BF16;
+    double most = t->fma_rate * (halves ? plan_larger(1, t->pair_rate) : 1);
+    for (int i = 0; i < t->matrix_count && halves; i++) {
+        const smg_matrix_shape *m = &t->matrix[i];
+        bool serves = is_named(m->a, type) && is_named(m->b, type) && is_named(m->result, SMG_TYPE_F32);
+        if (serves) most = plan_larger(most, m->rate / t->costs.matrix);
+    }
     return most;
 }
 
@@ -44,10 +48,11 @@ static double work_seconds(const planner *p, smg_node_id id) {
     const smg_node *n = smg_graph_node(p->g, id);
     double elements = plan_elements(p, id);
     if (smg_node_class(n) != SMG_CLASS_CONTRACT)
-        return 2 * MAPS_SHARE * elements * p->map_cost[id] / fastest_of(p->target, false);
-    bool shorts = true;
-    for (int k = 0; k < n->operand_count; k++) shorts = shorts && is_short(smg_graph_storage(p->g, n->operand[k]));
-    return 2 * elements * steps_of(p, n) / fastest_of(p->target, shorts);
+        return 2 * MAPS_SHARE * elements * p->map_cost[id] / p->target->fma_rate;
+    smg_type type = smg_graph_storage(p->g, n->operand[0]);
+    for (int k = 1; k < n->operand_count; k++)
+        if (smg_graph_storage(p->g, n->operand[k]) != type) type = SMG_TYPE_F32;
+    return 2 * elements * steps_of(p, n) / fastest_of(p->target, type);
 }
 
 double plan_left_bytes(const planner *p, int from, int to) {
