@@ -340,14 +340,17 @@ static bool is_bounded(const planner *p) {
     return o->objective != SMG_OBJECTIVE_MEMORY && o->cut_count == 0 && !limits && !o->report && !o->search;
 }
 
-/* A list that may be one kernel costs no more than that. *io_most stays where it may not. */
+/* A list that may be one kernel costs no more than that: it is the first way that is known. */
 static smg_status price_whole(const walk *w, double *io_most) {
     planner *p = w->p;
+    plan_choice *best = w->out->best;
     const segment *s;
-    bool one = p->count <= plan_longest(p) && w->products[p->count] <= plan_most_products(p);
-    if (p->count < 3 || !one || p->parted) return SMG_OK;
-    SMG_TRY(plan_segment(p, 0, p->count, &s));
-    if (s->possible) *io_most = plan_cost_of(p, s);
+    int all = p->count;
+    if (all < 3 || all > plan_longest(p) || w->products[all] > plan_most_products(p)) return SMG_OK;
+    SMG_TRY(plan_segment(p, 0, all, &s));
+    if (!s->possible || !plan_is_allowed(p, w->out, 0, all, s)) return SMG_OK;
+    take_if_cheaper(p, best, 0, all, s, plan_room_beside(p, 0, all, &best[0]));
+    *io_most = best[all].cost;
     return SMG_OK;
 }
 
