@@ -77,12 +77,11 @@ static bool reads_stored(const mover *m, const anew *a, double bytes) {
 /* Can it pay? What is saved at most: the kernel, or the bytes; what is lost at least: bytes and arithmetic. */
 static bool may_pay(const mover *m, const anew *a, bool whole) {
     const planner *p = m->p;
-    double work = 0, made = 0, saved;
+    double work = 0, made = plan_left_bytes(p, a->nodes.from, a->nodes.to), saved;
     for (int i = a->nodes.from; i < a->nodes.to; i++) {
         double own = work_of(p, p->order[i]);
         if (own < 0 || p->last_use[p->order[i]] == INT32_MAX) return false;
         work += own;
-        if (p->last_use[p->order[i]] >= a->nodes.to) made += (double)plan_bytes_of(p, p->order[i]);
     }
     if (!whole && !reads_stored(m, a, made)) return false;
     saved = whole ? m->made[a->group]->price.seconds : 0;

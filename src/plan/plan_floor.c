@@ -5,16 +5,9 @@
 
 bool plan_takes_all(const smg_graph *g) {
     bool any = plan_has_ends(g);
-    for (smg_node_id id = 0; id < g->nodes.count; id++) {
-        const smg_node *n = smg_graph_node(g, id);
-        any = any || (smg_node_class(n) == SMG_CLASS_LEAF && smg_op_leaf(n->op) == SMG_LEAF_INDEX);
-    }
+    for (smg_node_id id = 0; id < g->nodes.count; id++)
+        any = any || smg_op_leaf(smg_graph_node(g, id)->op) == SMG_LEAF_INDEX;
     return !any;
-}
-
-static bool is_named(const char *name, smg_type type) {
-    smg_type named;
-    return smg_type_find(name, &named) && named == type;
 }
 
 /* flop/s of products whose factors have all that type, at most: by matrices that sum up in f32. */
@@ -23,8 +16,7 @@ static double fastest_of(const smg_target *t, smg_type type) {
     double most = t->fma_rate * (halves ? plan_larger(1, t->pair_rate) : 1);
     for (int i = 0; i < t->matrix_count && halves; i++) {
         const smg_matrix_shape *m = &t->matrix[i];
-        bool serves = is_named(m->a, type) && is_named(m->b, type) && is_named(m->result, SMG_TYPE_F32);
-        if (serves) most = plan_larger(most, m->rate / t->costs.matrix);
+        if (smg_sched_matrix_is_of(m, type)) most = plan_larger(most, m->rate / t->costs.matrix);
     }
     return most;
 }
@@ -75,18 +67,19 @@ static bool is_stored(const planner *p, smg_node_id id, int from) {
     return here ? place < from : p->prepared[id] || smg_op_leaf(smg_graph_node(p->g, id)->op) == SMG_LEAF_TENSOR;
 }
 
-/* Bytes of what these places read of others, all of it. */
-static double read_bytes(const planner *p, const plan_floor *f, int from, int to) {
+/* Bytes of what these places read of others, all of it, once each. */
+static double read_bytes(const planner *p, int from, int to) {
     double bytes = 0;
-    int mark = ++*f->marks;
-    for (int i = from; i < to; i++) {
-        const smg_node *n = smg_graph_node(p->g, p->order[i]);
-        for (int k = 0; k < n->operand_count && reads_all(n); k++) {
-            smg_node_id id = n->operand[k];
-            if (is_stored(p, id, from) && f->mark[id] != mark) bytes += (double)plan_bytes_of(p, id);
-            f->mark[id] = mark;
+    for (int pass = 0; pass < 2; pass++) /* the second clears what the first has marked */
+        for (int i = from; i < to; i++) {
+            const smg_node *n = smg_graph_node(p->g, p->order[i]);
+            for (int k = 0; k < n->operand_count && reads_all(n); k++) {
+                plan_spot *spot = &p->spots[n->operand[k]];
+                bool counts = pass == 0 && spot->read == 0 && is_stored(p, n->operand[k], from);
+                bytes += counts ? (double)plan_bytes_of(p, n->operand[k]) : 0;
+                spot->read = pass == 0;
+            }
         }
-    }
     return bytes;
 }
 
@@ -94,17 +87,15 @@ static double read_bytes(const planner *p, const plan_floor *f, int from, int to
  * leave is waited for by those behind. */
 double plan_floor_of(const planner *p, const plan_floor *f, int from, int to) {
     double bandwidth = p->target->bandwidth, stored = plan_left_bytes(p, from, to);
-    double moved = (stored + read_bytes(p, f, from, to)) / bandwidth, work = f->work[to] - f->work[from];
+    double moved = (stored + read_bytes(p, from, to)) / bandwidth, work = f->work[to] - f->work[from];
     return p->target->dispatch_cost + plan_norm(work, moved, p->target->costs.overlap) + stored / bandwidth;
 }
 
 smg_status plan_floor_make(const planner *p, plan_floor *out) {
     size_t places = (size_t)p->count + 1;
     *out = (plan_floor){.work = SMG_ARENA_ARRAY(p->arena, double, places),
-                        .rest = SMG_ARENA_ARRAY(p->arena, double, places),
-                        .mark = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->g->nodes.count + 1),
-                        .marks = SMG_ARENA_NEW(p->arena, int)};
-    if (out->work == NULL || out->rest == NULL || out->mark == NULL || out->marks == NULL) return SMG_MEMORY;
+                        .rest = SMG_ARENA_ARRAY(p->arena, double, places)};
+    if (out->work == NULL || out->rest == NULL) return SMG_MEMORY;
     for (int i = 0; i < p->count; i++) out->work[i + 1] = out->work[i] + work_seconds(p, p->order[i]);
     for (int at = 0; at < p->count; at++) out->rest[at] = plan_floor_of(p, out, at, p->count);
     return SMG_OK;

@@ -124,8 +124,6 @@ typedef struct partition {
 typedef struct plan_floor {
     double *work; /* up to each place: of multiply-adds alone */
     double *rest; /* from each place to the order's end: of all, however that is cut */
-    int *mark;    /* per node: scratch */
-    int *marks;
 } plan_floor;
 /* Nothing hangs on places, so that no kernel leaves steps of a loop, or rows, out. */
 bool plan_takes_all(const smg_graph *g);

@@ -116,7 +116,6 @@ typedef struct walk {
     bool *inside;  /* plan_mark_chains: of several nodes no segment begins or ends there */
     double *least; /* by start: seconds that no longer segment takes less than, up to the next fold; 0: nothing known */
     bool bounded;
-    bool waits;       /* a kernel stores all of what others read of it */
     bool floors;      /* what the list may cost is known, and what its places take at least: */
     double most;      /* infinite: any */
     plan_floor floor; /* then */
@@ -199,7 +198,7 @@ static double of_use(const walk *w, int from, int to, plan_room room) {
 static double seconds_of_use(const walk *w, int from, int to, double use) {
     const planner *p = w->p;
     if (p->options->objective != SMG_OBJECTIVE_TIME) return HUGE_VAL;
-    return w->waits ? use - plan_left_bytes(p, from, to) / p->target->bandwidth : use;
+    return p->takes_all ? use - plan_left_bytes(p, from, to) / p->target->bandwidth : use;
 }
 
 /* One that is not possible alone. */
@@ -341,7 +340,7 @@ static bool is_bounded(const planner *p) {
 }
 
 /* A list that may be one kernel costs no more than that: it is the first way that is known. */
-static smg_status price_whole(const walk *w, double *io_most) {
+static smg_status price_whole(walk *w) {
     planner *p = w->p;
     plan_choice *best = w->out->best;
     const segment *s;
@@ -350,7 +349,7 @@ static smg_status price_whole(const walk *w, double *io_most) {
     SMG_TRY(plan_segment(p, 0, all, &s));
     if (!s->possible || !plan_is_allowed(p, w->out, 0, all, s)) return SMG_OK;
     take_if_cheaper(p, best, 0, all, s, plan_room_beside(p, 0, all, &best[0]));
-    *io_most = best[all].cost;
+    w->most = best[all].cost;
     return SMG_OK;
 }
 
@@ -359,8 +358,7 @@ static smg_status bound_all(walk *w) {
     planner *p = w->p;
     w->most = p->most > 0 ? p->most : HUGE_VAL;
     if (!w->bounded || p->preparing) return SMG_OK;
-    w->waits = p->takes_all;
-    if (p->most <= 0) SMG_TRY(price_whole(w, &w->most));
+    if (p->most <= 0) SMG_TRY(price_whole(w));
     w->floors = !isinf(w->most) && p->options->objective == SMG_OBJECTIVE_TIME && p->takes_all;
     if (!w->floors) return SMG_OK;
     SMG_TRY(plan_floor_make(p, &w->floor));

@@ -75,6 +75,8 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
 /* Of a schedule with a matrix: where a subgroup has its sums, opaque ones once they have been in shared memory. *room
  * is for the layout of these. */
 const smg_layout *smg_sched_sums(const smg_schedule *schedule, smg_layout *room);
+/* Are its factors of the type, and its sums f32? Others serve no product. */
+bool smg_sched_matrix_is_of(const smg_matrix_shape *shape, smg_type factor);
 /* May products sum up in pairs of f16? Their factors and results are f16 in memory, and nothing is reduced. */
 bool smg_sched_pairs(const smg_space *space, const smg_target *target);
 /* Products of 16-bit factors of one type that read a constant one best where it lies along what is contracted. */

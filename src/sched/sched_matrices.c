@@ -58,8 +58,7 @@ static bool factor_type(const enumerator *e, smg_type *out_type) {
     return false;
 }
 
-/* Are its factors of the type, and its sums f32? */
-static bool is_of(const smg_matrix_shape *shape, smg_type factor) {
+bool smg_sched_matrix_is_of(const smg_matrix_shape *shape, smg_type factor) {
     smg_type type;
     return smg_type_find(shape->a, &type) && type == factor && strcmp(shape->a, shape->b) == 0 &&
            strcmp(shape->result, "f32") == 0 && strcmp(shape->c, "f32") == 0;
@@ -76,7 +75,7 @@ static bool is_known(const smg_target *t, const smg_matrix_shape *shape) {
 /* Where nobody knows which lane has which sum, they come by shared memory. */
 static bool serves(const smg_target *t, const smg_matrix_shape *shape, smg_type factor) {
     smg_layout dealt;
-    if (!is_of(shape, factor) || t->subgroup_size < 2) return false;
+    if (!smg_sched_matrix_is_of(shape, factor) || t->subgroup_size < 2) return false;
     return is_known(t, shape) || smg_matrix_dealt(shape, t->subgroup_size, &dealt);
 }
 
