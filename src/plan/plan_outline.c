@@ -26,7 +26,9 @@ static smg_status add_access(tracer *t, const smg_sview *view, smg_axis_set axes
                              .size = (double)smg_type_device_bytes(smg_graph_storage(g, source))};
     int64_t elements;
     bool known = smg_size_eval(g->sizes, smg_node_elements(g, source), t->p->nominal, &elements);
-    slot->whole = known ? (double)elements * slot->size : HUGE_VAL;
+    slot->whole = slot->size;
+    for (smg_axis_set set = axes; set != 0;) slot->whole *= (double)t->o->extent[next_axis(&set)];
+    if (known) slot->whole = plan_lesser(slot->whole, (double)elements * slot->size);
     for (int i = 0; i < view->axis_count; i++) {
         int axis = view->axis[i];
         bool longer = slot->unit < 0 || t->o->extent[axis] > t->o->extent[slot->unit]; /* of a window there are two */
@@ -209,6 +211,7 @@ static void plan_passes(const plan_outline *o, smg_axis_set axis, outline_passes
         uint64_t folds = f->value[0].folds | f->value[1].folds;
         bool runs = (f->folded & axis) != 0, varies = (f->result & axis) != 0;
         pass[i] = pass_behind(o, folds, pass, axis, runs);
+        if (runs && pass[i] < 0) pass[i] = 0;
         if (!runs && !varies && pass[i] > 0) pass[i]--; /* between that pass and the one before */
         if (varies) continue;
         int at = within_passes(pass[i]);

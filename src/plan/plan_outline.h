@@ -11,7 +11,7 @@ typedef struct outline_access {
     smg_axis_set axes;
     int unit;     /* the axis along which it lies side by side; -1 */
     double size;  /* bytes of an element */
-    double whole; /* bytes of all of the source */
+    double whole; /* bytes of as many elements as the axes have, at most all of the source */
     bool kept;    /* in registers */
     bool again;   /* an earlier value keeps it, too */
 } outline_access;

@@ -78,11 +78,25 @@ static double spilled(const smg_target *t, const smg_price *price, const plan_co
     return over > 0 ? t->costs.spill * over * (1.0 + c->rounds) * c->lanes : 0;
 }
 
+#define WHOLE_POWERS 16
+
+/* Most norms have whole exponents. */
+static double power(double base, double exponent) {
+    int rest = exponent > 0 && exponent <= WHOLE_POWERS ? (int)exponent : 0;
+    double product = 1;
+    if (rest != exponent) return pow(base, exponent);
+    for (; rest > 0; rest /= 2) {
+        if (rest % 2 == 1) product *= base;
+        base *= base;
+    }
+    return product;
+}
+
 double plan_norm(double a, double b, double exponent) {
     double large = plan_larger(a, b), small = plan_lesser(a, b);
     if (!(large > 0)) return 0;
     if (small == 0) return large; /* which is what the powers come out at, exactly */
-    return large * pow(1.0 + pow(small / large, exponent), 1.0 / exponent);
+    return large * pow(1.0 + power(small / large, exponent), 1.0 / exponent);
 }
 
 /* Seconds until each of `count` workgroups of one core is done, when each has the core for `work` and waits for `wait`:

@@ -34,16 +34,27 @@ typedef struct slice_loop {
     double hiding; /* seconds that its products take in one round */
 } slice_loop;
 
+/* Registers of a tile with these axes. */
+typedef struct known_tile {
+    smg_axis_set axes;
+    int64_t registers;
+} known_tile;
+
+#define RANK_KNOWN 8
+
 typedef struct guess {
     const plan_outline *o;
     const smg_schedule *s;
     bool counts; /* else what is needed alone */
     int64_t lanes;
     int64_t trips[SMG_SPACE_AXES]; /* of a loop over the axis; 1 on the grid */
+    double side[SMG_SPACE_AXES];   /* elements of a tile along the axis */
     double around;                 /* trips of loops around that over the temporal axis */
     int64_t rows[OUTLINE_FOLDS];   /* registers of each fold's result along its rows */
     int64_t columns[OUTLINE_FOLDS];
     int64_t held[OUTLINE_FOLDS]; /* the product of both, where they are held at all */
+    known_tile known[RANK_KNOWN];
+    int known_count;
     int64_t registers;
     int64_t registers_alone; /* of left factors that a lane holds for all slices */
     shared_tile tiles[RANK_TILES];
@@ -95,8 +106,12 @@ static int64_t column_registers(const guess *g, smg_axis_set set) {
     return run * blocks(columns, run * g->s->lane_cols);
 }
 
-static int64_t registers_of(const guess *g, smg_axis_set set) {
-    return smg_mul_at_most(row_registers(g, set), column_registers(g, set), SMG_LAYOUT_HUGE);
+static int64_t registers_of(guess *g, smg_axis_set set) {
+    for (int i = 0; i < g->known_count; i++)
+        if (g->known[i].axes == set) return g->known[i].registers;
+    int64_t registers = smg_mul_at_most(row_registers(g, set), column_registers(g, set), SMG_LAYOUT_HUGE);
+    if (g->known_count < RANK_KNOWN) g->known[g->known_count++] = (known_tile){set, registers};
+    return registers;
 }
 
 /* How often something over these axes runs. */
@@ -208,21 +223,15 @@ static double shared_of(const guess *g) {
 /* walked: by all invocations, as they come; again: from the core's own cache, but for the first time. */
 static void count_bytes(guess *g, const outline_access *a, double trips, bool walked, bool again) {
     const smg_schedule *s = g->s;
-    double tile = 1, whole = a->size;
-    double side = a->unit >= 0 ? plan_lesser((double)g->o->extent[a->unit], (double)s->tile[a->unit]) : 1;
-    for (smg_axis_set set = a->axes; set != 0;) {
-        int axis = next_axis(&set);
-        tile *= plan_lesser((double)g->o->extent[axis], (double)s->tile[axis]);
-        whole *= (double)g->o->extent[axis];
-    }
-    whole = plan_lesser(whole, a->whole);
+    double tile = 1, side = a->unit >= 0 ? g->side[a->unit] : 1;
+    for (smg_axis_set set = a->axes; set != 0;) tile *= g->side[next_axis(&set)];
     plan_runs run = {a->size * side, a->size * side};
     if (!walked && a->unit == s->row_axis) run.lanes = a->size * plan_lesser(side, s->lane_rows);
     if (a->axes == 0 || again || !g->o->switches) run = plan_whole_runs;
     double before = g->c.memory;
     bool moves = g->s->temporal < 0 || (a->axes & SMG_AXIS_BIT(g->s->temporal)) != 0;
     double fresh = moves ? trips : trips / g->repeats;
-    plan_add_bytes(&g->c, g->o->target, (plan_bytes){tile, whole, a->size, trips, fresh, run, again});
+    plan_add_bytes(&g->c, g->o->target, (plan_bytes){tile, a->whole, a->size, trips, fresh, run, again});
     if (!walked) g->c.memory += plan_split_lines(g->o->target, run) * (g->c.memory - before);
 }
 
@@ -662,6 +671,7 @@ static void guess_all(guess *g) {
     g->loop = (slice_loop){.axis = -1};
     for (int a = 0; a < g->o->axes; a++) {
         g->trips[a] = blocks(g->o->extent[a], s->tile[a]);
+        g->side[a] = plan_lesser((double)g->o->extent[a], (double)s->tile[a]);
         if (!(s->grid & SMG_AXIS_BIT(a))) continue;
         g->c.workgroups *= (double)g->trips[a];
         g->trips[a] = 1;
@@ -686,7 +696,7 @@ static void begin(guess *g, const plan_outline *o, const smg_schedule *s, bool c
     g->o = o;
     g->s = s;
     g->counts = counts;
-    g->registers = g->registers_alone = g->tile_count = g->loops = 0;
+    g->registers = g->registers_alone = g->tile_count = g->loops = g->known_count = 0;
     g->join_bytes = 0;
     g->repeats = 1;
     g->ahead = false;

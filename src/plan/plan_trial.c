@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "plan/plan_guesses.h"
 #include "plan/plan_segment.h"
 
 /* What decides the structure of a program beside the roles: which axes a tile covers, which are wide. Schedules
@@ -286,45 +287,19 @@ static smg_status find_loops(trial *t, const smg_schedules *schedules, smg_kerne
     return SMG_OK;
 }
 
-/* The shares of loops are those of these tiles; schedules one behind the other often have the same. */
-static void ask_loops(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], const smg_schedule *s,
-                      const smg_schedule *before, plan_outline *outline) {
-    static const plan_uneven none = {0};
-    smg_kernel *k = s->temporal >= 0 ? loops[s->temporal] : NULL;
-    if (k == NULL && outline != NULL && s->temporal >= 0) plan_outline_share(outline, s->temporal, 1, &none);
-    bool same = before != NULL && before->temporal == s->temporal;
-    if (k == NULL || outline == NULL || (same && memcmp(before->tile, s->tile, sizeof s->tile) == 0)) return;
-    for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = s->tile[a];
-    const plan_uneven uneven = plan_find_uneven(k, t->p->target, t->p->nominal);
-    plan_outline_share(outline, s->temporal, plan_share(k, t->p->nominal, s->temporal), &uneven);
-}
-
 #define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
-/* Beyond the dispatch, which both have, a guess is that many times the price of what comes out as the best at most: of
- * 37950 segments of four targets 8 have more, up to 2.2 times (decision 0053; unit.plan_bound asks whether plans hang
- * on it). */
-#define FAR_OFF 1.6
+/* After so many prices further ones are hardly ever a smaller share of their guesses than these, less a margin; nor
+ * below their guesses at all where these are above (decision 0055). */
+#define FEW_PRICES 6
+#define SHARE_MARGIN 0.7
 
-/* Seconds that no price of them is below; 0 where none has a guess. */
-static double least_of(const smg_target *t, const double *guess, int count) {
-    double least = HUGE_VAL;
-    for (int i = 0; i < count; i++)
-        if (guess[i] < least) least = guess[i];
-    return isinf(least) ? 0 : t->dispatch_cost + (least - t->dispatch_cost) / FAR_OFF;
-}
-
-/* The number of the lowest guess of at most so much, of several that are equal the first; -1: none is left. which[0] to
- * which[*io_rest - 1] are those that were left before. */
-static int next_guess(const double *guess, double most, int *which, int *io_rest) {
-    int best = -1, rest = 0;
-    for (int i = 0; i < *io_rest; i++) {
-        int at = which[i];
-        if (isinf(guess[at]) || guess[at] > most) continue;
-        which[rest++] = at;
-        if (best < 0 || guess[at] < guess[best]) best = at;
-    }
-    *io_rest = rest;
-    return best;
+/* Are the best price so far, and all further ones, beyond what is of use? The least of them is kept then. */
+static bool has_no_use(const trial *t, int priced, double least) {
+    segment *best = t->best;
+    if (priced < FEW_PRICES || best->price.seconds <= t->within || least <= t->within) return false;
+    best->possible = false;
+    best->least = plan_lesser(best->price.seconds, least);
+    return true;
 }
 
 /* The schedules in the order of their guesses until enough of them fit. Where the n-th best by price is asked for, or
@@ -333,38 +308,29 @@ static smg_status try_best(trial *t, const plan_found *found) {
     const smg_schedules *schedules = &found->schedules;
     const smg_plan_options *o = t->p->options;
     int more = o->rank + (t->ranks ? 2 * o->rivals : 0);
-    int count = schedules->items.count, left = o->lowered > 0 ? o->lowered : SMG_PLAN_LOWERED + more;
-    double *guess = SMG_ARENA_ARRAY(t->scratch, double, (size_t)count + 1);
-    int *which = SMG_ARENA_ARRAY(t->scratch, int, (size_t)count + 1), rest = count;
-    if (guess == NULL || which == NULL) return SMG_MEMORY;
+    int enough = o->lowered > 0 ? o->lowered : SMG_PLAN_LOWERED + more;
     smg_kernel *loops[SMG_SPACE_AXES] = {NULL};
+    plan_guesses guesses;
     SMG_TRY(find_loops(t, schedules, loops));
-    for (int i = 0; i < count; i++) {
-        const smg_schedule *s = &schedules->items.items[i];
-        plan_outline *outline = found->outline[s->form];
-        ask_loops(t, loops, s, i > 0 && s[-1].form == s->form ? s - 1 : NULL, outline);
-        guess[i] = plan_guess(outline, s);
-        which[i] = i;
-    }
-    bool fits = false; /* some have */
-    double most = HUGE_VAL, least = least_of(t->p->target, guess, count);
+    SMG_TRY(plan_guesses_make(t->p, found, loops, t->scratch, &guesses));
+    int priced = 0;
+    double most = HUGE_VAL, least = plan_guesses_least(&guesses), share = 1; /* of a guess, that a price is at least */
     if (least > t->within) {
         t->best->least = least;
         return SMG_OK;
     }
-    while (left > 0) {
-        double seconds;
-        int best = next_guess(guess, most, which, &rest);
+    while (priced < enough) {
+        double guess, seconds;
+        int best = plan_guesses_next(&guesses, most, &guess);
         if (best < 0) break;
-        double guessed = guess[best];
-        guess[best] = HUGE_VAL;
-        SMG_TRY(try_schedule(t, &schedules->items.items[best], guessed, &seconds));
+        if (has_no_use(t, priced, share * guess)) return SMG_OK;
+        SMG_TRY(try_schedule(t, &schedules->items.items[best], guess, &seconds));
         if (isinf(seconds)) continue;
-        if (!fits && !t->ranks && o->lowered == 0) most = FAR_GUESS * guessed;
-        fits = true;
-        left--;
+        if (priced == 0 && !t->ranks && o->lowered == 0) most = FAR_GUESS * guess;
+        share = plan_lesser(share, SHARE_MARGIN * seconds / guess);
+        priced++;
     }
-    plan_record_left(t->p, count, guess, count);
+    plan_record_left(t->p, schedules->items.count, guesses.seconds, schedules->items.count);
     return SMG_OK;
 }
 

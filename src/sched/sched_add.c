@@ -63,6 +63,7 @@ static smg_status list(enumerator *e, uint64_t shape, const smg_schedule *s) {
     smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
     if (slot == NULL) return SMG_MEMORY;
     *slot = *s;
+    slot->shape = shape;
     return SMG_OK;
 }
 

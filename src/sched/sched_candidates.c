@@ -254,6 +254,8 @@ static smg_status add_anew(enumerator *e) {
     return SMG_OK;
 }
 
+#define PRODUCT_SCHEDULES 1024 /* of spaces with products: a longer list is copied as it grows */
+
 smg_status smg_sched_candidates(const smg_space *space, const smg_target *target, const int64_t *nominal,
                                 smg_sched_room room, smg_arena *arena, smg_schedules *out_schedules) {
     enumerator e = {
@@ -280,6 +282,7 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
         if (beside > e.beside) e.beside = beside;
     }
     smg_sched_classify(space, smg_slice_spatial(space, NULL), &e.roles);
+    if (products > 0 && !SMG_ARRAY_RESERVE(arena, &out_schedules->items, PRODUCT_SCHEDULES)) return SMG_MEMORY;
     SMG_TRY(add_all(&e));
     if (e.roles.contractions + e.roles.reductions > 0) SMG_TRY(add_anew(&e));
     if (out_schedules->items.count == 0) {
