@@ -19,7 +19,7 @@
 #define SPLIT_ROWS 8.0  /* and where parts are rows of a workgroup, which makes what it sums up; these may be shorter */
 #define SPLIT_ALIKE 0.995 /* of those that take as long the more parts: workgroups that begin together wait together */
 #define SPLIT_GAIN 0.97   /* of the time, at most, is left, where what is between stays what it was */
-#define SPLIT_NEAR 1.5    /* of it kernels take in parts, at most, that a kernel in front may join */
+#define SPLIT_NEAR 1.6    /* of it kernels take in parts, at most, that a kernel in front may join */
 #define SPLIT_HOPE 1.1    /* of it some parts take at most where more or fewer of them may pay */
 /* Dispatches: what a kernel more takes that waits for the one before. Half of it where a kernel that is there already
  * reads what the one before has just written, in more pieces (bench/NOTES.md). */
@@ -295,7 +295,8 @@ static smg_status try_axis(const splitter *s, const run *r, cut_axis *c, verdict
     if (count == 0) return SMG_OK;
     SMG_TRY(try_chunk(s, r, c, chunk[first], io, &least));
     if (count == 1) return SMG_OK;
-    if (isinf(least)) return r->first > 0 ? try_chunk(s, r, c, chunk[0], io, &most) : SMG_OK;
+    if (isinf(least) || (most > 0 && least > most))
+        return r->first > 0 ? try_chunk(s, r, c, chunk[0], io, &most) : SMG_OK;
     if (least > SPLIT_HOPE * r->seconds) return SMG_OK;
     bool fewer = false;
     for (int i = first + 1; i < count; i++) {
