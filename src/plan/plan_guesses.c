@@ -75,7 +75,7 @@ smg_status plan_guesses_make(const planner *p, const plan_found *found, smg_kern
     if (out->seconds == NULL || out->open == NULL || out->heap == NULL) return SMG_MEMORY;
     for (int i = 0; i < all->items.count; i++) {
         const smg_schedule *s = &all->items.items[i];
-        bool first = i == 0 || s[-1].shape != s->shape || s[-1].form != s->form;
+        bool first = i == 0 || s[-1].shape != s->shape;
         if (first) least = HUGE_VAL;
         if (isinf(least) || p->options->search) {
             guess(out, i);

@@ -130,7 +130,7 @@ static double waves_of(const smg_target *t, const plan_counts *c, double residen
 typedef struct core_share {
     double workgroups, residents; /* of one core, in all and at a time */
     double work, wait;            /* seconds of one of them */
-    double shares;                /* of its schedulers, as a workgroup has one */
+    double shares;                /* of its schedulers, of which a workgroup has one */
 } core_share;
 
 /* Seconds of all workgroups of a core. The last ones may be fewer, and then have more of it; but as few as leave

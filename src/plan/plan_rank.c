@@ -34,7 +34,7 @@ typedef struct slice_loop {
     double hiding; /* seconds that its products take in one round */
 } slice_loop;
 
-/* Registers of a tile with these axes. */
+/* Registers of a tile with these axes, which were asked for. */
 typedef struct known_tile {
     smg_axis_set axes;
     int64_t registers;

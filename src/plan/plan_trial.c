@@ -293,13 +293,14 @@ static smg_status find_loops(trial *t, const smg_schedules *schedules, smg_kerne
 #define FEW_PRICES 6
 #define SHARE_MARGIN 0.7
 
-/* Are the best price so far, and all further ones, beyond what is of use? The least of them is kept then. */
-static bool has_no_use(const trial *t, int priced, double least) {
-    segment *best = t->best;
-    if (priced < FEW_PRICES || best->price.seconds <= t->within || least <= t->within) return false;
-    best->possible = false;
-    best->least = plan_lesser(best->price.seconds, least);
-    return true;
+/* Are the prices so far, and further ones, which are at least so many seconds, beyond what is of use? */
+static bool is_beyond_use(const trial *t, int priced, double least) {
+    return priced >= FEW_PRICES && t->best->price.seconds > t->within && least > t->within;
+}
+
+static void give_up(segment *s, double least) {
+    s->possible = false;
+    s->least = least;
 }
 
 /* The schedules in the order of their guesses until enough of them fit. Where the n-th best by price is asked for, or
@@ -316,14 +317,17 @@ static smg_status try_best(trial *t, const plan_found *found) {
     int priced = 0;
     double most = HUGE_VAL, least = plan_guesses_least(&guesses), share = 1; /* of a guess, that a price is at least */
     if (least > t->within) {
-        t->best->least = least;
+        give_up(t->best, least);
         return SMG_OK;
     }
     while (priced < enough) {
         double guess, seconds;
         int best = plan_guesses_next(&guesses, most, &guess);
         if (best < 0) break;
-        if (has_no_use(t, priced, share * guess)) return SMG_OK;
+        if (is_beyond_use(t, priced, share * guess)) {
+            give_up(t->best, plan_lesser(t->best->price.seconds, share * guess));
+            return SMG_OK;
+        }
         SMG_TRY(try_schedule(t, &schedules->items.items[best], guess, &seconds));
         if (isinf(seconds)) continue;
         if (priced == 0 && !t->ranks && o->lowered == 0) most = FAR_GUESS * guess;

@@ -56,7 +56,7 @@ typedef struct smg_schedule {
     int matrix_rows, matrix_cols;   /* and subgroups along rows and columns */
     bool rows_next;                 /* the next block has other rows and the same columns */
     bool reuse;                     /* shared tiles that are never needed together lie on the same memory */
-    uint64_t shape; /* of one list, tells nothing apart: the same where vec, row_run, ahead, slots and reuse differ */
+    uint64_t shape;                 /* hash, within one list, of all but vec, row_run, ahead, slots and reuse */
 } smg_schedule;
 
 typedef struct smg_schedules {
