@@ -572,7 +572,7 @@ static void count_view_turns(walk *w, const smg_instr *in, double elements) {
 static void count_product(walk *w, const smg_instr *in) {
     const smg_tile *c = &w->k->tiles.items[in->dst];
     if (c->fragments) {
-        w->out->staged = true;
+        w->out->staged = w->out->matrices = true;
         count_matrices(w, in);
         return;
     }

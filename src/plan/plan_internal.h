@@ -263,6 +263,7 @@ typedef struct plan_counts {
     double rounds;                      /* k of products, by groups that are read together */
     bool staged;                        /* products' factors do not come as they lie, or by matrices */
     bool widened;                       /* they come as they lie, and are made wider */
+    bool matrices;                      /* some product is made by matrices */
     double traffic;                     /* bytes that all workgroups ask for */
     double hidden;                      /* of these, what is fetched several rounds before it is needed */
     double streamed;                    /* of these, what lanes read that multiply it, when they need it */

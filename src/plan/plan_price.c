@@ -110,10 +110,13 @@ static double together_seconds(double count, double work, double wait) {
     return seconds;
 }
 
-/* A workgroup with fewer subgroups than a core has schedulers has a share of these. Where there are no more workgroups
- * than shares each has its own, and none computes while another waits. */
-static double shared_seconds(double count, double shares, double work, double wait) {
-    return count <= shares ? count * work + wait : together_seconds(count, work, wait);
+/* A workgroup with fewer subgroups than a core has schedulers has a share of these, and only those with the same share
+ * compute while it waits: none where there are no more than shares. By matrices, and where factors come straight from
+ * memory, more than that take turns as if schedulers were not shared out (decision 0056). */
+static double shared_seconds(const plan_counts *c, double count, double shares, double work, double wait) {
+    bool together = count > shares && (!c->staged || c->matrices);
+    double queue = together ? count : ceil(count / shares);
+    return together_seconds(queue, count * work / queue, wait);
 }
 
 /* A scheduler of a core runs one subgroup at a time, and needs another while that one waits: have so many workgroups
@@ -137,9 +140,9 @@ typedef struct core_share {
  * schedulers idle take as long as the others. */
 static double in_waves(const smg_target *t, const plan_counts *c, const core_share *s) {
     double waves = s->workgroups / s->residents, left = s->workgroups - floor(waves) * s->residents;
-    double all = shared_seconds(s->residents, s->shares, s->work, s->wait);
+    double all = shared_seconds(c, s->residents, s->shares, s->work, s->wait);
     if (left > 0 && !fill_schedulers(t, c, left)) return ceil(waves) * all;
-    return floor(waves) * all + (left > 0 ? shared_seconds(left, s->shares, s->work, s->wait) : 0);
+    return floor(waves) * all + (left > 0 ? shared_seconds(c, left, s->shares, s->work, s->wait) : 0);
 }
 
 double plan_longest_wait(const smg_target *t) {

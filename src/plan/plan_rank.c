@@ -421,6 +421,7 @@ static void count_matrices(guess *g, const block *b) {
     p.subgroups = (double)(g->s->matrix_rows * g->s->matrix_cols * g->s->lane_depth);
     p.taken = g->s->streams;
     plan_round round = plan_matrix_round(g->o->target, &p);
+    g->c.matrices = true;
     double steps = (double)blocks(b->k, (int64_t)m->k * g->s->lane_depth);
     g->c.slots += b->trips * steps * round.slots;
     g->c.near += b->trips * steps * round.near;

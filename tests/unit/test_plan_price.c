@@ -22,12 +22,16 @@ static int setup(void **state) {
 #define WAIT 50e-6
 
 /* Seconds that so many workgroups of each core take longer when each of them waits for WAIT. */
-static double longer_with_wait(const smg_target *t, double lanes, double of_core) {
-    plan_counts c = {.lanes = lanes, .workgroups = of_core * (double)t->cores, .slots = 1e7};
+static double longer(const smg_target *t, double lanes, double of_core, bool staged) {
+    plan_counts c = {.lanes = lanes, .workgroups = of_core * (double)t->cores, .slots = 1e7, .staged = staged};
     const smg_price needs = {.registers = 32};
     double without = plan_seconds(t, &c, &needs);
     c.wait = WAIT;
     return plan_seconds(t, &c, &needs) - without;
+}
+
+static double longer_with_wait(const smg_target *t, double lanes, double of_core) {
+    return longer(t, lanes, of_core, false);
 }
 
 /* Two of half as many lanes as a core runs at a time have half of its schedulers each. */
@@ -37,7 +41,8 @@ static void small_workgroups_wait_alone(void **state) {
     assert_float_equal(longer_with_wait(t, lanes / 2, 1), WAIT, 1e-9);
     assert_float_equal(longer_with_wait(t, lanes / 2, 2), WAIT, 1e-9);
     assert_float_equal(longer_with_wait(t, lanes / 4, 4), WAIT, 1e-9);
-    assert_true(longer_with_wait(t, lanes / 2, 4) < 0.8 * WAIT);
+    assert_true(longer(t, lanes / 2, 4, true) < 0.8 * WAIT);
+    assert_true(longer(t, lanes / 2, 4, false) < longer(t, lanes / 2, 4, true));
 }
 
 static void large_workgroups_take_turns(void **state) {
