@@ -113,7 +113,8 @@ static double together_seconds(double count, double work, double wait) {
 /* A workgroup with fewer subgroups than a core has schedulers has a share of these, and only those with the same share
  * compute while it waits: none where there are no more than shares. By matrices, and where factors come straight from
  * memory, more than that take turns as if schedulers were not shared out (decision 0056). */
-static double shared_seconds(const plan_counts *c, double count, double shares, double work, double wait) {
+static double shared_seconds(const smg_target *t, const plan_counts *c, double count, double work, double wait) {
+    double shares = smg_target_switches_lanes(t) ? plan_larger(1, plan_width(t) / c->lanes) : 1;
     bool together = count > shares && (!c->staged || c->matrices);
     double queue = together ? count : ceil(count / shares);
     return together_seconds(queue, count * work / queue, wait);
@@ -133,16 +134,15 @@ static double waves_of(const smg_target *t, const plan_counts *c, double residen
 typedef struct core_share {
     double workgroups, residents; /* of one core, in all and at a time */
     double work, wait;            /* seconds of one of them */
-    double shares;                /* of its schedulers, of which a workgroup has one */
 } core_share;
 
 /* Seconds of all workgroups of a core. The last ones may be fewer, and then have more of it; but as few as leave
  * schedulers idle take as long as the others. */
 static double in_waves(const smg_target *t, const plan_counts *c, const core_share *s) {
     double waves = s->workgroups / s->residents, left = s->workgroups - floor(waves) * s->residents;
-    double all = shared_seconds(c, s->residents, s->shares, s->work, s->wait);
+    double all = shared_seconds(t, c, s->residents, s->work, s->wait);
     if (left > 0 && !fill_schedulers(t, c, left)) return ceil(waves) * all;
-    return floor(waves) * all + (left > 0 ? shared_seconds(c, left, s->shares, s->work, s->wait) : 0);
+    return floor(waves) * all + (left > 0 ? shared_seconds(t, c, left, s->work, s->wait) : 0);
 }
 
 double plan_longest_wait(const smg_target *t) {
@@ -176,10 +176,9 @@ static double core_seconds(const smg_target *t, const plan_counts *c, double res
     work *= 1.0 + t->costs.idle * plan_width(t) / (c->lanes * together);
     double moved = c->traffic - c->hidden - c->streamed;
     double transfer = t->costs.transfer * moved / c->workgroups / (t->cache_bandwidth / cores);
-    double shares = smg_target_switches_lanes(t) ? plan_larger(1, plan_width(t) / c->lanes) : 1;
     double barriers = c->barriers * t->barrier_cost + c->subgroup_barriers * t->subgroup_barrier_cost;
     double wait = c->wait + waited_for(t, c, residents) + barriers + transfer;
-    return in_waves(t, c, &(core_share){of_core, together, work, wait, shares});
+    return in_waves(t, c, &(core_share){of_core, together, work, wait});
 }
 
 /* Of the core with most to do, all of whose workgroups run at a time: one less is left whenever one is done. */

@@ -265,12 +265,13 @@ static smg_status try_chunk(const splitter *s, const run *r, cut_axis *c, int64_
                             double *io_seconds) {
     smg_arena *arena;
     way w = {c->member, c->split.axis, chunk, HUGE_VAL, HUGE_VAL, false};
+    double most = *io_seconds;
     c->split.chunk = chunk;
     SMG_TRY(smg_arena_create(s->p->ctx, &arena));
-    smg_status status = time_in_parts(s, r, &c->split, c->own, *io_seconds, arena, c->covered, &w);
+    smg_status status = time_in_parts(s, r, &c->split, c->own, most, arena, c->covered, &w);
     smg_arena_destroy(arena);
     SMG_TRY(status);
-    *io_seconds = w.seconds;
+    *io_seconds = most > 0 && w.seconds > most ? HUGE_VAL : w.seconds;
     return isinf(w.seconds) ? SMG_OK : add_way(s, &w, io);
 }
 
@@ -295,8 +296,7 @@ static smg_status try_axis(const splitter *s, const run *r, cut_axis *c, verdict
     if (count == 0) return SMG_OK;
     SMG_TRY(try_chunk(s, r, c, chunk[first], io, &least));
     if (count == 1) return SMG_OK;
-    if (isinf(least) || (most > 0 && least > most))
-        return r->first > 0 ? try_chunk(s, r, c, chunk[0], io, &most) : SMG_OK;
+    if (isinf(least)) return r->first > 0 ? try_chunk(s, r, c, chunk[0], io, &most) : SMG_OK;
     if (least > SPLIT_HOPE * r->seconds) return SMG_OK;
     bool fewer = false;
     for (int i = first + 1; i < count; i++) {
