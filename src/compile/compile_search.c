@@ -74,10 +74,11 @@ static void print_breadth(const smg_compilation *c, smg_text *text) {
     if (b->long_ends > 0)
         smg_text_addf(text, "  from %d operations on none with more operations was tried than a kernel may have\n",
                       b->long_ends);
-    if (b->chained > 0)
+    if (b->inside > 0)
         smg_text_addf(text,
-                      "  at %d places, inside of chains of maps, no segment of several operations begins or ends\n",
-                      b->chained);
+                      "  at %d places, inside of chains of maps or of sums in parts, no segment of several operations "
+                      "begins or ends\n",
+                      b->inside);
     print_moves(c->plan, text);
     for (int i = 0; i < c->plan->splits.count; i++) smg_compile_print_split(c, &c->plan->splits.items[i], text);
 }

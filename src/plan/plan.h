@@ -174,7 +174,8 @@ typedef struct smg_breadth {
     int segments, possible;                     /* looked at; those that are one kernel */
     int long_ends, product_ends, hopeless_ends; /* starts whose segments end because they have as many nodes as may be,
                                                    as many products, or no common space any more */
-    int chained; /* places inside of chains of maps, where no segment of several nodes begins or ends */
+    int inside; /* places inside of chains of maps, or of sums in parts, where no segment of several nodes begins or
+                   ends */
 } smg_breadth;
 
 /* What was taken beside the cuts of the line. */

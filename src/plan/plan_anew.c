@@ -121,15 +121,15 @@ static void arrange(mover *m, const anew *a) {
     moves_end(m);
 }
 
-/* All groups whose nodes are others now. */
-static smg_status price_trial(mover *m, double *out_cost, double *out_seconds) {
+/* All groups whose nodes are others now; infinite where they cost more than is of use. */
+static smg_status price_trial(mover *m, double most, double *out_cost, double *out_seconds) {
     *out_cost = *out_seconds = 0;
     for (int g = 0, from = 0; g < m->trial_count && !isinf(*out_cost); from = m->trial_ends[g++]) {
         const segment **s = &m->trial_made[g];
         bool allowed = true;
         if (*s == NULL) {
             span nodes = {from, m->trial_ends[g]};
-            SMG_TRY(plan_segment(&m->trial, nodes.from, nodes.to, s));
+            SMG_TRY(moves_price(&m->trial, nodes, most - *out_cost, s));
             SMG_TRY(moves_is_allowed(m, &m->trial, nodes, *s, &allowed));
         }
         *out_cost += allowed ? plan_cost_of(m->p, *s) : HUGE_VAL;
@@ -157,12 +157,12 @@ static smg_status try_anew(mover *m, const anew *a, bool *out_taken) {
     if (!moves_may_price(m)) return SMG_OK;
     m->moves->values++;
     arrange(m, a);
-    SMG_TRY(price_trial(m, &cost, &seconds));
     for (int g = 0; g < m->count; g++) {
         before += plan_cost_of(m->p, m->made[g]);
         seconds_before += m->made[g]->price.seconds;
         if (a->reads[g] || g == a->group) touched += m->made[g]->price.seconds;
     }
+    SMG_TRY(price_trial(m, before, &cost, &seconds));
     double gain = m->p->options->min_gain;
     if (gain > 0 && seconds_before - seconds < gain * touched) return SMG_OK;
     if (!moves_is_cheaper(m, cost - before, seconds - seconds_before)) return SMG_OK;

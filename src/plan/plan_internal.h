@@ -89,12 +89,14 @@ typedef struct planner {
     const smg_node_id *origin; /* per node: that graph's node of the same value, -1 */
     /* Per node: sums of parts that come together have one number, n, sums of all that they make -n; others 0. */
     const int *together;
-    const int *merges; /* per node: it sums up parts of that number; others 0 */
-    int groups;        /* such numbers */
-    bool parted;       /* parts are no kernel with what sums them up */
-    const char **note; /* per node: why it is in parts, or NULL */
-    const bool *only;  /* per node: belongs to the order, however little of the graph that is; NULL: all do */
-    double most;       /* what the list may cost; of one that costs more nothing but that is known. 0: any */
+    const int *merges;    /* per node: it sums up parts of that number; others 0 */
+    int groups;           /* such numbers */
+    const bool *in_parts; /* per node: of kernels with sums in parts */
+    const bool *begins;   /* per node: kernels without parts began with it */
+    bool parted;          /* parts are no kernel with what sums them up */
+    const char **note;    /* per node: why it is in parts, or NULL */
+    const bool *only;     /* per node: belongs to the order, however little of the graph that is; NULL: all do */
+    double most;          /* what the list may cost; of one that costs more nothing but that is known. 0: any */
 } planner;
 
 /* Of the order up to here. */
@@ -156,6 +158,9 @@ bool plan_comes_first(const planner *p, const partition *one, const partition *o
 smg_status plan_search_moves(planner *p, partition *io);
 /* What a segment costs, by the objective. */
 double plan_cost_of(const planner *p, const segment *s);
+/* May a segment be left without a price that is not to be taken? Not where somebody asks for it, or what it costs hangs
+ * on more than its price. */
+bool plan_is_bounded(const planner *p);
 /* plan_split.c: another planner and its partition where sums in parts are cheaper, or were measured to be faster, else
  * those that are given. Tells the plan what was tried. */
 smg_status plan_split_sums(planner **io_p, partition *io_partition, smg_plan *plan);
@@ -199,8 +204,8 @@ smg_status plan_order(planner *p);
 void plan_mark_places(planner *p, const bool *live);
 /* Times that a kernel may ask for one element of what it computes anew: passes, blocks of the other side. */
 #define PLAN_ANEW_PASSES 4.0
-/* plan_chains.c, after plan_mark_lives: per place, is it inside of a chain of maps, where no cut pays? And how many. */
-smg_status plan_mark_chains(const planner *p, bool **out_inside, int *out_count);
+/* plan_inside.c, after plan_mark_lives: per place, is it inside of what no cut pays in? And how many. */
+smg_status plan_mark_inside(const planner *p, bool **out_inside, int *out_count);
 /* plan_inline.c: fills p->inlined. */
 smg_status plan_mark_inlined(planner *p);
 /* These are computed anew by who reads them, or not any more. */

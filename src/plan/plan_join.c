@@ -160,25 +160,25 @@ static bool is_within(const mover *m, const pair *c) {
 
 /* ---- what it costs --------------------------------------------------------------------------------- */
 
-/* A part that stays alone, in the order at hand; none costs nothing. */
-static smg_status add_piece(mover *m, span s, const segment **out_segment, pair *io) {
+/* A part that stays alone, in the order at hand; none costs nothing. All together are of no use beyond the limit. */
+static smg_status add_piece(mover *m, span s, double limit, const segment **out_segment, pair *io) {
     bool allowed;
     *out_segment = NULL;
-    if (s.from == s.to) return SMG_OK;
-    SMG_TRY(plan_segment(m->p, s.from, s.to, out_segment));
+    if (s.from == s.to || !(io->cost < limit)) return SMG_OK;
+    SMG_TRY(moves_price(m->p, s, limit - io->cost, out_segment));
     SMG_TRY(moves_is_allowed(m, m->p, s, *out_segment, &allowed));
     io->cost += allowed ? plan_cost_of(m->p, *out_segment) : HUGE_VAL;
     io->seconds += (*out_segment)->price.seconds;
     return SMG_OK;
 }
 
-static smg_status add_pieces(mover *m, pair *io) {
+static smg_status add_pieces(mover *m, double limit, pair *io) {
     span a = moves_group(m, io->a), b = moves_group(m, io->b);
     io->cost = io->seconds = 0;
-    SMG_TRY(add_piece(m, before_of(a, io->one), &io->front[0], io));
-    SMG_TRY(add_piece(m, behind_of(a, io->one), &io->rest[0], io));
-    SMG_TRY(add_piece(m, before_of(b, io->other), &io->front[1], io));
-    return add_piece(m, behind_of(b, io->other), &io->rest[1], io);
+    SMG_TRY(add_piece(m, before_of(a, io->one), limit, &io->front[0], io));
+    SMG_TRY(add_piece(m, behind_of(a, io->one), limit, &io->rest[0], io));
+    SMG_TRY(add_piece(m, before_of(b, io->other), limit, &io->front[1], io));
+    return add_piece(m, behind_of(b, io->other), limit, &io->rest[1], io);
 }
 
 static void append(mover *m, span s, const segment *made) {
@@ -232,14 +232,16 @@ static bool reads(const mover *m, span nodes, span other) {
     return false;
 }
 
-/* Of the two parts as one, at least: who only reads the same takes no less time than the dearer of them alone. */
-static smg_status find_least(mover *m, const pair *c, double *out_cost) {
+/* Of the two parts as one, at least: who only reads the same takes no less time than the dearer of them alone. More
+ * than `most` may come out as `most`. */
+static smg_status find_least(mover *m, const pair *c, double most, double *out_cost) {
     const segment *one, *other;
     *out_cost = 0;
     if (reads(m, c->other, c->one)) return SMG_OK;
-    SMG_TRY(plan_segment(m->p, c->one.from, c->one.to, &one));
-    SMG_TRY(plan_segment(m->p, c->other.from, c->other.to, &other));
+    SMG_TRY(moves_price(m->p, c->one, most, &one));
+    SMG_TRY(moves_price(m->p, c->other, most, &other));
     if (one->possible && other->possible) *out_cost = fmax(plan_cost_of(m->p, one), plan_cost_of(m->p, other));
+    if (one->least > 0 || other->least > 0) *out_cost = most;
     return SMG_OK;
 }
 
@@ -263,12 +265,13 @@ static smg_status try_parts(joiner *j, pair *c, outcome *io) {
     io->tied = true;
     if (!is_convex(j, c)) return SMG_OK;
     io->convex = true;
-    SMG_TRY(add_pieces(m, c));
-    SMG_TRY(find_least(m, c, &least));
+    SMG_TRY(add_pieces(m, limit, c));
+    if (c->cost >= limit) return SMG_OK;
+    SMG_TRY(find_least(m, c, limit - c->cost, &least));
     if (c->cost + least >= limit || !moves_may_price(m)) return SMG_OK;
     io->priced = true;
     span both = arrange(j, c);
-    SMG_TRY(plan_segment(&m->trial, both.from, both.to, &c->joint));
+    SMG_TRY(moves_price(&m->trial, both, limit - c->cost, &c->joint));
     SMG_TRY(moves_is_allowed(m, &m->trial, both, c->joint, &allowed));
     if (!allowed) return SMG_OK;
     c->cost += plan_cost_of(m->p, c->joint);

@@ -113,7 +113,7 @@ typedef struct walk {
     partition *out;
     int *products; /* in front of each place */
     bool *ended;   /* by start: no longer segment is looked at */
-    bool *inside;  /* plan_mark_chains: of several nodes no segment begins or ends there */
+    bool *inside;  /* plan_mark_inside: of several nodes no segment begins or ends there */
     double *least; /* by start: seconds that no longer segment takes less than, up to the next fold; 0: nothing known */
     bool bounded;
     bool floors;      /* what the list may cost is known, and what its places take at least: */
@@ -220,8 +220,8 @@ static smg_status visit(walk *w, int from, int to) {
     double use = of_use(w, from, to, room);
     if (!is_on_top(p, from, to - 1)) w->least[from] = 0;
     bool longer = to > from + 1;
-    if (longer && (w->inside[from] || (to < p->count && w->inside[to]))) return SMG_OK;
     bool needed = !longer && !w->floors; /* a node alone is a way where no other is known */
+    if (!needed && (w->inside[from] || (to < p->count && w->inside[to]))) return SMG_OK;
     if (w->ended[from] || (!needed && use < least_of(w, from, to))) return SMG_OK;
     double within = seconds_of_use(w, from, to, use);
     if (longer && within < w->least[from]) return SMG_OK;
@@ -331,9 +331,7 @@ static smg_status add_step(planner *p, smg_plan *plan, const partition *of, int 
     return status;
 }
 
-/* May a segment be left without a price that is not to be taken? Not where somebody asks for it, or what it costs hangs
- * on more than its price. */
-static bool is_bounded(const planner *p) {
+bool plan_is_bounded(const planner *p) {
     const smg_plan_options *o = p->options;
     bool limits = o->min_gain > 0 || o->max_live > 0 || o->memory_pressure > 0;
     return o->objective != SMG_OBJECTIVE_MEMORY && o->cut_count == 0 && !limits && !o->report && !o->search;
@@ -368,7 +366,7 @@ static smg_status bound_all(walk *w) {
 
 /* The cheapest way up to each place. */
 static smg_status extend_all(planner *p, partition *out) {
-    walk w = {.p = p, .out = out, .bounded = is_bounded(p)};
+    walk w = {.p = p, .out = out, .bounded = plan_is_bounded(p)};
     w.products = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1);
     w.ended = SMG_ARENA_ARRAY(p->arena, bool, (size_t)p->count + 1);
     w.least = SMG_ARENA_ARRAY(p->arena, double, (size_t)p->count + 1);
@@ -379,7 +377,7 @@ static smg_status extend_all(planner *p, partition *out) {
         out->best[i].segment = NULL;
     }
     out->breadth = (smg_breadth){.nodes = p->count};
-    SMG_TRY(plan_mark_chains(p, &w.inside, &out->breadth.chained));
+    SMG_TRY(plan_mark_inside(p, &w.inside, &out->breadth.inside));
     SMG_TRY(bound_all(&w));
     if (w.floors && w.floor.rest[0] > w.most) return SMG_OK; /* whatever it is, it costs more */
     return p->budget != NULL ? walk_by_starts(&w) : walk_by_ends(&w);

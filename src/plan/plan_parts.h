@@ -8,7 +8,8 @@
 
 /* What is to be split. */
 typedef struct plan_split {
-    const bool *own;  /* per node: belongs to the group */
+    const bool *run;  /* per node: belongs to the kernels that are looked at */
+    const bool *own;  /* per node: belongs to the group, what of these the sums are made of */
     smg_node_id node; /* a value of the group, or one that it reads, which has the axis */
     int axis;         /* of its dims */
     int64_t chunk;    /* elements of a part */

@@ -60,6 +60,7 @@ static smg_status know_nodes(planner *p, const planner *before, const parts *s) 
     size_t count = (size_t)p->g->nodes.count + 1;
     smg_exprs *exprs;
     smg_node_id *origin = SMG_ARENA_ARRAY(p->arena, smg_node_id, count);
+    bool *in_parts = SMG_ARENA_ARRAY(p->arena, bool, count), *begins = SMG_ARENA_ARRAY(p->arena, bool, count);
     p->hash = SMG_ARENA_ARRAY(p->arena, uint64_t, count);
     p->hash_at = SMG_ARENA_ARRAY(p->arena, uint64_t, count);
     p->map_cost = SMG_ARENA_ARRAY(p->arena, double, count);
@@ -68,13 +69,17 @@ static smg_status know_nodes(planner *p, const planner *before, const parts *s) 
     p->merges = s->merges.items;
     p->groups = before->groups + 1;
     p->origin = origin;
+    p->in_parts = in_parts;
+    p->begins = begins;
     SMG_TRY(smg_exprs_create(p->arena, &exprs));
-    if (!origin || !p->hash || !p->hash_at || !p->map_cost || !p->prepared) return SMG_MEMORY;
+    if (!origin || !in_parts || !begins || !p->hash || !p->hash_at || !p->map_cost || !p->prepared) return SMG_MEMORY;
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
         smg_node_id from = s->from.items[id];
         bool copied = from >= 0 && !parts_folds(s, from);
         const smg_node *n = smg_graph_node(p->g, id);
         origin[id] = from < 0 || before->origin == NULL ? from : before->origin[from];
+        in_parts[id] = from < 0 || s->split.run[from] || (before->in_parts != NULL && before->in_parts[from]);
+        begins[id] = from >= 0 && before->begins[from];
         p->prepared[id] = copied && before->prepared[from];
         if (copied) {
             p->hash[id] = before->hash[from];

@@ -182,8 +182,8 @@ static smg_status time_list(planner *p, const run *r, bool front, bool *out_join
     return SMG_OK;
 }
 
-static smg_status time_in_parts(const splitter *s, const run *r, const plan_split *split, const bool *own, double most,
-                                smg_arena *arena, bool *io_covered, way *out) {
+static smg_status time_in_parts(const splitter *s, const run *r, const plan_split *split, double most, smg_arena *arena,
+                                bool *io_covered, way *out) {
     planner *p;
     parts *made;
     bool joins;
@@ -191,14 +191,8 @@ static smg_status time_in_parts(const splitter *s, const run *r, const plan_spli
     if (made == NULL || !is_worth_it(s, r, made, &out->front)) return SMG_OK;
     SMG_TRY(parts_plan(made, &p));
     if (p == NULL) return SMG_OK;
-    bool *only = SMG_ARENA_ARRAY(arena, bool, (size_t)p->g->nodes.count + 1);
-    if (only == NULL) return SMG_MEMORY;
-    for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
-        smg_node_id from = made->from.items[id];
-        only[id] = from < 0 || own[from];
-    }
     for (int i = 0; i < r->count; i++) io_covered[i] = io_covered[i] || parts_folds(made, r->member[i]);
-    p->only = only;
+    p->only = p->in_parts;
     /* What was measured has to be among the ways here that it was among when it was. */
     p->most = p->options->splits || p->options->cut_count > 0 ? 0 : most;
     SMG_TRY(time_list(p, r, out->front, &joins, &out->seconds));
@@ -256,7 +250,6 @@ static smg_status add_way(const splitter *s, const way *w, verdict *io) {
 typedef struct cut_axis {
     int member;
     plan_split split;
-    const bool *own;
     bool *covered; /* per member: parts of it have been tried */
 } cut_axis;
 
@@ -268,7 +261,7 @@ static smg_status try_chunk(const splitter *s, const run *r, cut_axis *c, int64_
     double most = *io_seconds;
     c->split.chunk = chunk;
     SMG_TRY(smg_arena_create(s->p->ctx, &arena));
-    smg_status status = time_in_parts(s, r, &c->split, c->own, most, arena, c->covered, &w);
+    smg_status status = time_in_parts(s, r, &c->split, most, arena, c->covered, &w);
     smg_arena_destroy(arena);
     SMG_TRY(status);
     *io_seconds = most > 0 && w.seconds > most ? HUGE_VAL : w.seconds;
@@ -344,7 +337,7 @@ static smg_status try_run(const splitter *s, const run *r, uint64_t at, verdict 
         const smg_node *n = smg_graph_node(s->p->g, r->member[i]);
         int axis = own[r->member[i]] && !covered[i] ? summed_dim(s, n) : -1;
         if (axis < 0) continue;
-        cut_axis c = {i, {.own = summed, .node = n->operand[0], .axis = axis}, own, covered};
+        cut_axis c = {i, {.run = own, .own = summed, .node = n->operand[0], .axis = axis}, covered};
         SMG_TRY(try_axis(s, r, &c, out));
     }
     decide(s, out);
@@ -490,7 +483,7 @@ static smg_status apply(const splitter *s, const run *r, const verdict *v, smg_n
     if (summed == NULL) return SMG_MEMORY;
     const way *w = &v->ways.items[v->taken];
     smg_node_id node = smg_graph_node(s->p->g, r->member[w->member])->operand[0];
-    const plan_split split = {.own = summed, .node = at[node], .axis = w->axis, .chunk = w->chunk};
+    const plan_split split = {.run = own, .own = summed, .node = at[node], .axis = w->axis, .chunk = w->chunk};
     SMG_TRY(parts_seek(before, &split, before->arena, &made));
     if (made != NULL) SMG_TRY(parts_plan(made, &now));
     if (now == NULL) return SMG_OK;
@@ -569,11 +562,29 @@ static smg_status tell_splits(const splitter *s, const best_split *best, bool ke
 static smg_status choose_list(const splitter *s, planner *p, bool fixed, partition *out, bool *out_kept) {
     *out_kept = false;
     if (p == s->p) return SMG_OK;
-    SMG_TRY(plan_choose_list(p, false, out));
+    bool asked = s->p->options->parts > 0 || fixed;
+    bool bounded = !asked && p->kept >= 1; /* else what is expected is not what is added up */
+    if (bounded) p->most = s->of->cost + SPLIT_WAIT * p->target->dispatch_cost * s->of->count;
+    smg_status status = plan_choose_list(p, false, out);
+    p->most = 0;
+    if (status == SMG_NO_FIT && bounded) {
+        smg_context_clear_error(p->ctx);
+        return SMG_OK;
+    }
+    SMG_TRY(status);
     bool pressed = out->live > out->limit || s->p->options->memory_pressure > 0;
     if (out->over || (out->live > s->of->live && pressed)) return SMG_OK;
     double after = seconds_in_parts(p, out, s->of->count, -HUGE_VAL);
-    *out_kept = s->p->options->parts > 0 || fixed || after < s->of->cost;
+    *out_kept = asked || after < s->of->cost;
+    return SMG_OK;
+}
+
+/* Where kernels without parts begin, lists with parts may have a cut too. */
+static smg_status mark_begins(splitter *s) {
+    bool *begins = SMG_ARENA_ARRAY(s->p->arena, bool, (size_t)s->p->g->nodes.count + 1);
+    if (begins == NULL) return SMG_MEMORY;
+    for (int k = 0; k < s->of->count; k++) begins[s->p->order[begin_of(s, k)]] = true;
+    s->p->begins = begins;
     return SMG_OK;
 }
 
@@ -584,6 +595,7 @@ static smg_status split_all(splitter *s, planner **io_p, partition *io_partition
     best_split *best = SMG_ARENA_ARRAY(s->arena, best_split, (size_t)io_partition->count + 1);
     if (best == NULL) return SMG_MEMORY;
     SMG_TRY(smg_map_create(s->arena, &s->known));
+    SMG_TRY(mark_begins(s));
     SMG_TRY(look_at_runs(s));
     choose_runs(s, best);
     SMG_TRY(apply_all(s, best, &p, &fixed));
