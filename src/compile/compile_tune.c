@@ -168,7 +168,7 @@ static smg_status run_unfused(smg_tuner *t) {
 static smg_status time_passes(smg_tuner *t, smg_model *model, list *out) {
     SMG_TRY(make_list(t, smg_model_compilation(model), smg_model_program(model), out));
     SMG_TRY(smg_program_set_profile(out->program, true));
-    SMG_TRY(smg_model_run(model, t->options->inputs, t->options->input_count, NULL, 0));
+    SMG_TRY(smg_tuner_run(t, model));
     SMG_TRY(smg_tuner_warm_up(t, out->program));
     double start = smg_clock_seconds();
     for (int rounds = 0; !smg_tuner_is_enough(smg_clock_seconds() - start, t->options->seconds, rounds); rounds++) {

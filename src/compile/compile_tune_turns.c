@@ -64,13 +64,18 @@ bool smg_tuner_is_enough(double seconds, double asked, int rounds) {
     return seconds >= asked && rounds >= (seconds >= LONG * asked ? SMG_TUNE_FEWEST : SMG_TUNE_ROUNDS);
 }
 
+smg_status smg_tuner_run(smg_tuner *t, smg_model *model) {
+    if (smg_program_is_bound(smg_model_program(model))) return smg_program_run(smg_model_program(model));
+    return smg_model_run(model, t->options->inputs, t->options->input_count, NULL, 0);
+}
+
 smg_status smg_tuner_make_ready(smg_tuner *t, smg_model *model, bool stamped, int *out_in_row) {
     smg_program *program = smg_model_program(model);
     SMG_TRY(smg_program_set_profile(program, stamped));
-    SMG_TRY(smg_model_run(model, t->options->inputs, t->options->input_count, NULL, 0));
+    SMG_TRY(smg_tuner_run(t, model));
     SMG_TRY(smg_tuner_warm_up(t, program));
     *out_in_row = smg_program_set_runs(program, 0);
-    return smg_model_run(model, t->options->inputs, t->options->input_count, NULL, 0);
+    return smg_tuner_run(t, model);
 }
 
 smg_status smg_tuner_run_turn(smg_program *program, int in_row) {

@@ -77,6 +77,8 @@ double smg_tuner_median(double *io_seconds, int count); /* sorts them */
 /* By time: longer where the device was left alone before. */
 smg_status smg_tuner_warm_up(smg_tuner *t, smg_program *program);
 bool smg_tuner_is_enough(double seconds, double asked, int rounds);
+/* A run more, of inputs that lie there since the one before where nothing was bound anew. */
+smg_status smg_tuner_run(smg_tuner *t, smg_model *model);
 /* It is run and warm afterwards, with a time for each step or not. Short runs come several in a row: no kernel is the
  * first behind a pause. */
 smg_status smg_tuner_make_ready(smg_tuner *t, smg_model *model, bool stamped, int *out_in_row);

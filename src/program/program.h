@@ -116,6 +116,8 @@ smg_status smg_program_bind_sizes(smg_program *program, const int64_t *values);
 int64_t smg_program_dims(const smg_program *program, int buffer, int64_t out_dims[SMG_BUNDLE_RANK]);
 /* What no run has written since is NaN, or -1: all that lies in the arena, inputs too. Of sizes that are bound. */
 smg_status smg_program_poison(smg_program *program);
+/* Are sizes bound? If so, and there was a run, the inputs are still there. */
+bool smg_program_is_bound(const smg_program *program);
 /* The sizes that the recording in force serves, one each per symbol; false: none are bound. */
 bool smg_program_ends(const smg_program *program, const int64_t **out_low, const int64_t **out_high);
 /* Host elements in the buffer's storage format (i64 and bool as the host has them), row-major. dims are

@@ -252,6 +252,10 @@ smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
     return status;
 }
 
+bool smg_program_is_bound(const smg_program *p) {
+    return p->bound != NULL;
+}
+
 bool smg_program_ends(const smg_program *p, const int64_t **out_low, const int64_t **out_high) {
     if (p->bound == NULL) return false;
     *out_low = p->bound->low;
