@@ -1,5 +1,5 @@
-/* Places of an order inside of which no cut pays: no kernel of several nodes begins or ends there. A node alone may
- * still be one, so that every place is reached.
+/* Places of an order where no cut pays: no kernel of several nodes begins or ends there. A node alone may still be one
+ * where no other way to the order's end is known.
  *
  * Chains of maps: each reads the one before and has its shape. No less passes from one kernel to the next inside of a
  * chain than at its ends, unless what a map reads beside it is larger.
@@ -43,16 +43,13 @@ static parts_sum sum_from(const planner *p, int at, int step) {
     return PARTS_NO_SUM;
 }
 
-static bool is_product(const planner *p, int at) {
-    return smg_node_class(smg_graph_node(p->g, p->order[at])) == SMG_CLASS_CONTRACT;
-}
-
-/* Kernels with parts begin with products, where they began without parts, with what merges, and behind it where other
- * sums of parts follow or the shape is another one. */
+/* Kernels with parts begin with products, where they began without parts, and with what merges; behind that where other
+ * sums of parts follow, or the shape becomes another one. */
 static bool is_inside_parts(const planner *p, int at) {
     if (p->in_parts == NULL || at == 0) return false;
     smg_node_id before = p->order[at - 1], behind = p->order[at];
-    if (!p->in_parts[before] || !p->in_parts[behind] || p->begins[behind] || is_product(p, at)) return false;
+    bool begins = p->begins[behind] || plan_products(p, at, at + 1) > 0;
+    if (!p->in_parts[before] || !p->in_parts[behind] || begins) return false;
     parts_sum last = sum_from(p, at - 1, -1), next = sum_from(p, at, 1);
     if (last == PARTS_SUM) return p->merges[behind] == 0;
     if (last == PARTS_MERGE && next == PARTS_NO_SUM)

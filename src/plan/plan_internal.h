@@ -204,7 +204,7 @@ smg_status plan_order(planner *p);
 void plan_mark_places(planner *p, const bool *live);
 /* Times that a kernel may ask for one element of what it computes anew: passes, blocks of the other side. */
 #define PLAN_ANEW_PASSES 4.0
-/* plan_inside.c, after plan_mark_lives: per place, is it inside of what no cut pays in? And how many. */
+/* plan_inside.c, after plan_mark_lives: per place, does no cut pay there? And how many of these. */
 smg_status plan_mark_inside(const planner *p, bool **out_inside, int *out_count);
 /* plan_inline.c: fills p->inlined. */
 smg_status plan_mark_inlined(planner *p);

@@ -113,7 +113,7 @@ typedef struct walk {
     partition *out;
     int *products; /* in front of each place */
     bool *ended;   /* by start: no longer segment is looked at */
-    bool *inside;  /* plan_mark_inside: of several nodes no segment begins or ends there */
+    bool *inside;  /* per place, plan_mark_inside: no segment of several nodes begins or ends there */
     double *least; /* by start: seconds that no longer segment takes less than, up to the next fold; 0: nothing known */
     bool bounded;
     bool floors;      /* what the list may cost is known, and what its places take at least: */
