@@ -129,7 +129,7 @@ static smg_status price_trial(mover *m, double most, double *out_cost, double *o
         bool allowed = true;
         if (*s == NULL) {
             span nodes = {from, m->trial_ends[g]};
-            SMG_TRY(moves_price(&m->trial, nodes, most - *out_cost, s));
+            SMG_TRY(plan_segment_within(&m->trial, nodes.from, nodes.to, most - *out_cost, s));
             SMG_TRY(moves_is_allowed(m, &m->trial, nodes, *s, &allowed));
         }
         *out_cost += allowed ? plan_cost_of(m->p, *s) : HUGE_VAL;

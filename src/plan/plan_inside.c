@@ -34,7 +34,8 @@ static bool is_narrow(const planner *p, int at) {
 
 typedef enum parts_sum { PARTS_NO_SUM, PARTS_SUM, PARTS_MERGE } parts_sum;
 
-/* The first sum of parts, or over them, from a place on. */
+/* The first sum of parts, or over them, from a place on. It may be of other kernels with parts: then a few places more
+ * are looked at than have to be. */
 static parts_sum sum_from(const planner *p, int at, int step) {
     for (int i = at; i >= 0 && i < p->count; i += step) {
         if (p->merges[p->order[i]] > 0) return PARTS_MERGE;

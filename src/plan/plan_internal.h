@@ -158,9 +158,6 @@ bool plan_comes_first(const planner *p, const partition *one, const partition *o
 smg_status plan_search_moves(planner *p, partition *io);
 /* What a segment costs, by the objective. */
 double plan_cost_of(const planner *p, const segment *s);
-/* May a segment be left without a price that is not to be taken? Not where somebody asks for it, or what it costs hangs
- * on more than its price. */
-bool plan_is_bounded(const planner *p);
 /* plan_split.c: another planner and its partition where sums in parts are cheaper, or were measured to be faster, else
  * those that are given. Tells the plan what was tried. */
 smg_status plan_split_sums(planner **io_p, partition *io_partition, smg_plan *plan);
@@ -223,7 +220,11 @@ int plan_add_inlined(const planner *p, smg_node_id *io_nodes, int count);
 int plan_members(planner *p, int from, int to, smg_node_id *out_nodes);
 /* plan_segment.c: the segment of nodes [from, to) of the order, and what is known of it. */
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment);
-/* The same where only a price of at most so many seconds is of use: what is far from it has segment->least instead. */
+/* May a segment be left without a price that is not to be taken? Not where somebody asks for it, or what it costs hangs
+ * on more than its price. */
+bool plan_is_bounded(const planner *p);
+/* The same where only a price of at most so many seconds is of use: what is far from it has segment->least instead, and
+ * is not possible, unless the planner is not bounded or its objective is not time. */
 smg_status plan_segment_within(planner *p, int from, int to, double seconds, const segment **out_segment);
 /* plan_repeat.c: equal bodies from there on, of so many nodes each; count 0: there are none. */
 smg_status plan_find_repeat(const planner *p, int from, smg_arena *arena, int *out_length, smg_srepeat *out_repeat);

@@ -165,7 +165,7 @@ static smg_status add_piece(mover *m, span s, double limit, const segment **out_
     bool allowed;
     *out_segment = NULL;
     if (s.from == s.to || !(io->cost < limit)) return SMG_OK;
-    SMG_TRY(moves_price(m->p, s, limit - io->cost, out_segment));
+    SMG_TRY(plan_segment_within(m->p, s.from, s.to, limit - io->cost, out_segment));
     SMG_TRY(moves_is_allowed(m, m->p, s, *out_segment, &allowed));
     io->cost += allowed ? plan_cost_of(m->p, *out_segment) : HUGE_VAL;
     io->seconds += (*out_segment)->price.seconds;
@@ -238,8 +238,8 @@ static smg_status find_least(mover *m, const pair *c, double most, double *out_c
     const segment *one, *other;
     *out_cost = 0;
     if (reads(m, c->other, c->one)) return SMG_OK;
-    SMG_TRY(moves_price(m->p, c->one, most, &one));
-    SMG_TRY(moves_price(m->p, c->other, most, &other));
+    SMG_TRY(plan_segment_within(m->p, c->one.from, c->one.to, most, &one));
+    SMG_TRY(plan_segment_within(m->p, c->other.from, c->other.to, most, &other));
     if (one->possible && other->possible) *out_cost = fmax(plan_cost_of(m->p, one), plan_cost_of(m->p, other));
     if (one->least > 0 || other->least > 0) *out_cost = most;
     return SMG_OK;
@@ -271,7 +271,7 @@ static smg_status try_parts(joiner *j, pair *c, outcome *io) {
     if (c->cost + least >= limit || !moves_may_price(m)) return SMG_OK;
     io->priced = true;
     span both = arrange(j, c);
-    SMG_TRY(moves_price(&m->trial, both, limit - c->cost, &c->joint));
+    SMG_TRY(plan_segment_within(&m->trial, both.from, both.to, limit - c->cost, &c->joint));
     SMG_TRY(moves_is_allowed(m, &m->trial, both, c->joint, &allowed));
     if (!allowed) return SMG_OK;
     c->cost += plan_cost_of(m->p, c->joint);

@@ -331,12 +331,6 @@ static smg_status add_step(planner *p, smg_plan *plan, const partition *of, int 
     return status;
 }
 
-bool plan_is_bounded(const planner *p) {
-    const smg_plan_options *o = p->options;
-    bool limits = o->min_gain > 0 || o->max_live > 0 || o->memory_pressure > 0;
-    return o->objective != SMG_OBJECTIVE_MEMORY && o->cut_count == 0 && !limits && !o->report && !o->search;
-}
-
 /* A list that may be one kernel costs no more than that: it is the first way that is known. */
 static smg_status price_whole(walk *w) {
     planner *p = w->p;

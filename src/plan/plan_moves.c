@@ -83,11 +83,6 @@ bool moves_may_price(mover *m) {
     return may;
 }
 
-smg_status moves_price(planner *p, span nodes, double most, const segment **out_segment) {
-    bool bounded = plan_is_bounded(p) && p->options->objective == SMG_OBJECTIVE_TIME;
-    return plan_segment_within(p, nodes.from, nodes.to, bounded ? most : HUGE_VAL, out_segment);
-}
-
 bool moves_is_cheaper(const mover *m, double cost, double seconds) {
     return cost < 0 && (seconds <= 0 || m->p->options->objective != SMG_OBJECTIVE_TIME);
 }

@@ -44,9 +44,6 @@ void moves_end(mover *m);
 smg_status moves_take(mover *m);
 /* May another segment get a price? If not, a move less is tried. */
 bool moves_may_price(mover *m);
-/* These places of the planner's order as a segment; it may be left without a price, and is not possible then, where it
- * costs more than `most`. */
-smg_status moves_price(planner *p, span nodes, double most, const segment **out_segment);
 /* Is a move taken that changes the cost, and the seconds, by so much? Time alone is not to grow for what is kept in
  * memory, which a cost counts more than once. */
 bool moves_is_cheaper(const mover *m, double cost, double seconds);

@@ -12,7 +12,7 @@ bool parts_is_inside(const parts *s, smg_node_id id) {
     smg_op_class class_ = smg_node_class(n);
     if (class_ == SMG_CLASS_LEAF || class_ == SMG_CLASS_GATHER) return false;
     smg_node_id source = smg_space_source(s->g, id);
-    return s->split.own[source] || s->p->inlined[source];
+    return s->own[source] || s->p->inlined[source];
 }
 
 static bool is_one(const parts *s, const smg_node *n, int d) {
@@ -142,7 +142,7 @@ static smg_status find_around(parts *s) {
     s->around = SMG_ARENA_ARRAY(s->arena, smg_node_id, (size_t)nodes + 1);
     if (seen == NULL || s->around == NULL) return SMG_MEMORY;
     for (smg_node_id id = 0; id < nodes; id++)
-        if (s->split.own[id]) add_around(s, id, seen);
+        if (s->own[id]) add_around(s, id, seen);
     for (smg_node_id id = 0; id < nodes; id++)
         if (seen[id]) s->around[s->around_count++] = id;
     return SMG_OK;
@@ -158,7 +158,7 @@ char parts_letter(const parts *s, const smg_node *n) {
 
 bool parts_folds(const parts *s, smg_node_id id) {
     const smg_node *n = node_of(s, id);
-    if (!s->split.own[id]) return false;
+    if (!s->own[id]) return false;
     if (smg_node_class(n) == SMG_CLASS_REDUCE) return s->axis[n->operand[0]] == n->axis;
     if (smg_node_class(n) != SMG_CLASS_CONTRACT) return false;
     char letter = parts_letter(s, n);
@@ -177,7 +177,24 @@ static void find_dependence(parts *s) {
     }
 }
 
+/* What only reads sums has no parts. */
+static smg_status find_own(parts *s) {
+    size_t count = (size_t)s->g->nodes.count + 1;
+    bool *summed = SMG_ARENA_ARRAY(s->arena, bool, count), *own = SMG_ARENA_ARRAY(s->arena, bool, count);
+    if (summed == NULL || own == NULL) return SMG_MEMORY;
+    for (smg_node_id id = s->g->nodes.count - 1; id >= 0; id--) {
+        const smg_node *n = node_of(s, id);
+        smg_op_class class_ = smg_node_class(n);
+        bool sums = s->split.run[id] && (class_ == SMG_CLASS_REDUCE || class_ == SMG_CLASS_CONTRACT);
+        own[id] = s->split.run[id] && (sums || summed[id]);
+        for (int k = 0; k < n->operand_count; k++) summed[n->operand[k]] = summed[n->operand[k]] || sums || summed[id];
+    }
+    s->own = own;
+    return SMG_OK;
+}
+
 smg_status parts_find(parts *s, bool *out_found) {
+    SMG_TRY(find_own(s));
     SMG_TRY(find_around(s));
     set_axis(s, s->split.node, s->split.axis);
     while (s->waiting.count > 0 && !s->clash) {

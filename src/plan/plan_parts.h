@@ -8,8 +8,7 @@
 
 /* What is to be split. */
 typedef struct plan_split {
-    const bool *run;  /* per node: belongs to the kernels that are looked at */
-    const bool *own;  /* per node: belongs to the group, what of these the sums are made of */
+    const bool *run;  /* per node: belongs to the kernels that are to be in parts */
     smg_node_id node; /* a value of the group, or one that it reads, which has the axis */
     int axis;         /* of its dims */
     int64_t chunk;    /* elements of a part */
@@ -36,6 +35,7 @@ typedef struct parts {
     smg_graph *to; /* the graph in the making */
     smg_arena *arena;
     plan_split split;
+    const bool *own;        /* per node: belongs to the group: sums of these kernels, and what they are made of there */
     smg_size extent, count; /* of the axis; its parts */
     bool even;              /* no part is cut off */
     int around_count;

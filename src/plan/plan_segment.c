@@ -152,10 +152,17 @@ static smg_status segment_of(planner *p, const segment_members *of, double withi
     return smg_map_set(p->cache, &kept, sizeof(kept), s);
 }
 
+bool plan_is_bounded(const planner *p) {
+    const smg_plan_options *o = p->options;
+    bool limits = o->min_gain > 0 || o->max_live > 0 || o->memory_pressure > 0;
+    return o->objective != SMG_OBJECTIVE_MEMORY && o->cut_count == 0 && !limits && !o->report && !o->search;
+}
+
 smg_status plan_segment_within(planner *p, int from, int to, double seconds, const segment **out_segment) {
     segment_members of;
+    bool bounded = plan_is_bounded(p) && p->options->objective == SMG_OBJECTIVE_TIME;
     SMG_TRY(plan_find_members(p, from, to, 0, NULL, &of));
-    return segment_of(p, &of, seconds, out_segment);
+    return segment_of(p, &of, bounded ? seconds : HUGE_VAL, out_segment);
 }
 
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {

@@ -151,22 +151,6 @@ static int summed_dim(const splitter *s, const smg_node *n) {
     return best;
 }
 
-/* Of these nodes those that some sum among them is made of, sums themselves: what only reads sums has no parts. NULL
- * when memory is out. */
-static const bool *behind_sums(const planner *p, smg_arena *arena, const bool *nodes) {
-    size_t count = (size_t)p->g->nodes.count + 1;
-    bool *summed = SMG_ARENA_ARRAY(arena, bool, count), *out = SMG_ARENA_ARRAY(arena, bool, count);
-    if (summed == NULL || out == NULL) return NULL;
-    for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) {
-        const smg_node *n = smg_graph_node(p->g, id);
-        smg_op_class class_ = smg_node_class(n);
-        bool sums = nodes[id] && (class_ == SMG_CLASS_REDUCE || class_ == SMG_CLASS_CONTRACT);
-        out[id] = nodes[id] && (sums || summed[id]);
-        for (int k = 0; k < n->operand_count; k++) summed[n->operand[k]] = summed[n->operand[k]] || sums || summed[id];
-    }
-    return out;
-}
-
 /* ---- what it would cost -------------------------------------------------------------------------- */
 
 static smg_status time_list(planner *p, const run *r, bool front, bool *out_joins, double *out_seconds) {
@@ -330,14 +314,12 @@ static smg_status try_run(const splitter *s, const run *r, uint64_t at, verdict 
     bool *own = SMG_ARENA_ARRAY(s->arena, bool, (size_t)s->p->g->nodes.count + 1);
     if (own == NULL) return SMG_MEMORY;
     for (int i = r->from; i < r->to; i++) own[s->p->order[i]] = true;
-    const bool *summed = behind_sums(s->p, s->arena, own);
-    if (summed == NULL) return SMG_MEMORY;
     *out = (verdict){.at = at, .before = r->seconds, .after = HUGE_VAL, .best = -1};
     for (int i = 0; i < r->count; i++) {
         const smg_node *n = smg_graph_node(s->p->g, r->member[i]);
         int axis = own[r->member[i]] && !covered[i] ? summed_dim(s, n) : -1;
         if (axis < 0) continue;
-        cut_axis c = {i, {.run = own, .own = summed, .node = n->operand[0], .axis = axis}, covered};
+        cut_axis c = {i, {.run = own, .node = n->operand[0], .axis = axis}, covered};
         SMG_TRY(try_axis(s, r, &c, out));
     }
     decide(s, out);
@@ -479,11 +461,9 @@ static smg_status apply(const splitter *s, const run *r, const verdict *v, smg_n
     bool *own = SMG_ARENA_ARRAY(before->arena, bool, (size_t)before->g->nodes.count + 1);
     if (own == NULL) return SMG_MEMORY;
     for (int i = r->from; i < r->to; i++) own[at[s->p->order[i]]] = true;
-    const bool *summed = behind_sums(before, before->arena, own);
-    if (summed == NULL) return SMG_MEMORY;
     const way *w = &v->ways.items[v->taken];
     smg_node_id node = smg_graph_node(s->p->g, r->member[w->member])->operand[0];
-    const plan_split split = {.run = own, .own = summed, .node = at[node], .axis = w->axis, .chunk = w->chunk};
+    const plan_split split = {.run = own, .node = at[node], .axis = w->axis, .chunk = w->chunk};
     SMG_TRY(parts_seek(before, &split, before->arena, &made));
     if (made != NULL) SMG_TRY(parts_plan(made, &now));
     if (now == NULL) return SMG_OK;
