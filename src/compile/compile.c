@@ -128,8 +128,7 @@ static smg_status choose_sizes(smg_compilation *c) {
                                          .max_live = options->max_live,
                                          .memory_pressure = options->memory_pressure,
                                          .keep_passes = options->keep_passes,
-                                         .rejected = options->rejected,
-                                         .rejected_count = options->rejected_count,
+                                         .driver = options->driver,
                                          .measured = c->tuning.items,
                                          .measured_count = c->tuning.count,
                                          .timings = c->tuning.timings,
@@ -297,13 +296,19 @@ smg_status smg_compile_plan(smg_context *ctx, const smg_graph *g, const smg_targ
     return finish(ctx, status, c, out_compilation);
 }
 
+/* A plan that is kept may be the one that was judged. */
+static bool is_judged(const smg_compile_options *o) {
+    return o->driver.rejected_count > 0 || o->driver.taken_count > 0;
+}
+
 smg_status smg_compile_open(smg_context *ctx, const smg_graph *g, const smg_target *target,
                             const smg_compile_options *options, smg_compilation **out_compilation) {
     smg_compilation *c = NULL;
     *out_compilation = NULL;
     smg_status status = create(ctx, g, target, options, &c);
     double start = smg_clock_seconds();
-    bool found = status == SMG_OK && c->options.rejected_count == 0 && smg_compile_cache_read(c);
+    if (status == SMG_OK) smg_compile_cache_open(c);
+    bool found = status == SMG_OK && !is_judged(&c->options) && smg_compile_cache_read(c);
     if (c != NULL) c->seconds.cache = smg_clock_seconds() - start;
     if (status == SMG_OK && !found) status = analyse(c);
     if (status == SMG_OK) status = smg_compile_modules(c);

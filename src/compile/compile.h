@@ -109,10 +109,8 @@ typedef struct smg_compile_options {
     int max_nodes, max_products; /* as in plan.h: of a kernel */
     double min_gain;
     double memory_pressure;
-    int64_t max_live; /* where no other list keeps to it, but the first does, it takes the least */
-    /* Schedules that plans leave out, as in plan.h; borrowed. A kept plan is found without them, by its device. */
-    const smg_choice *rejected;
-    int rejected_count;
+    int64_t max_live;           /* where no other list keeps to it, but the first does, it takes the least */
+    smg_driver_facts driver;    /* as in plan.h; borrowed. A kept plan is found without them, by its device */
     const char *tuning;         /* a file; "": none; NULL: what the cache folder has of the target */
     const smg_tuning *measured; /* in the place of a file; borrowed */
     smg_passes passes;
@@ -270,8 +268,9 @@ smg_status smg_compile_origins(const smg_compilation *c, smg_arena *arena, int *
 smg_status smg_compile_stacks(const smg_compilation *c, smg_plan_options *io_options);
 /* Host elements of `type` that lie on the device as `stored`; false: there is no such storage. */
 bool smg_compile_storage(smg_type type, smg_type stored, smg_storage *out_storage);
-/* compile_cache.c: the kept bundle, when there is one that fits; keeping it. Neither is ever a failure. */
-smg_status smg_compile_make_key(smg_compilation *c);
+/* compile_cache.c: the kept bundle, when there is one that fits; keeping it, in place of one that is kept already. Both
+ * behind smg_compile_cache_open, which finds out whether anything is. None of it is ever a failure. */
+void smg_compile_cache_open(smg_compilation *c);
 bool smg_compile_cache_read(smg_compilation *c);
 void smg_compile_cache_write(smg_compilation *c);
 
@@ -389,12 +388,29 @@ smg_status smg_compile_know_device(smg_vk_device *device, const smg_model_desc *
 /* source and device are borrowed; device NULL opens desc->device, and the model owns it. */
 smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_device *device,
                                  const smg_model_desc *desc, smg_model **out_model);
+/* What the driver's compiler made of kernels that were planned (compile_judge.c). */
+typedef struct smg_verdicts {
+    smg_arena *arena;
+    SMG_ARRAY(smg_choice) rejected;
+    SMG_ARRAY(smg_taken) taken;
+    /* Of the plan at hand: */
+    bool spoilt;       /* some of its kernels are rejected */
+    double dearer;     /* seconds more than its prices, by the registers that are taken */
+    int for_registers; /* plans that were made for these alone */
+} smg_verdicts;
+smg_status smg_verdicts_begin(smg_verdicts *verdicts, smg_arena *arena, const smg_driver_facts *known);
+/* Borrowed from the verdicts. */
+smg_driver_facts smg_verdicts_facts(const smg_verdicts *verdicts);
+/* Of a step of the compilation's run list, from what came of its pipeline. Where memory is out nothing is known. */
+void smg_compile_judge(const smg_compilation *c, int step, const smg_vk_built *built, smg_verdicts *io_verdicts);
+/* All steps are judged: is it worth another plan? The next one is at hand then. */
+bool smg_verdicts_ask(const smg_compilation *c, smg_verdicts *io_verdicts);
+
 /* What tuning asks of an open beside the description; borrowed until it returns. */
 typedef struct smg_open_parts {
     const smg_tuning *measured;
     smg_passes passes;
-    const smg_choice *rejected; /* to begin with */
-    int rejected_count;
+    smg_driver_facts driver;  /* to begin with */
     const smg_target *target; /* to plan for; NULL: the device's */
 } smg_open_parts;
 smg_status smg_model_open_parts(smg_context *ctx, smg_source *source, smg_vk_device *device, const smg_model_desc *desc,

@@ -62,9 +62,11 @@ static smg_status make_key(const smg_compilation *c, uint64_t seed, uint64_t *ou
     return smg_graph_key(given(c), hash, out_key);
 }
 
-smg_status smg_compile_make_key(smg_compilation *c) {
-    SMG_TRY(make_key(c, SMG_HASH_SEED, &c->key[0]));
-    return make_key(c, ~SMG_HASH_SEED, &c->key[1]);
+void smg_compile_cache_open(smg_compilation *c) {
+    if (c->options.no_plan_cache || c->options.passes.rivals > 0 || !smg_context_cache_dir(c->ctx)[0]) return;
+    bool had_failure = smg_context_status(c->ctx) != SMG_OK;
+    c->keeps = make_key(c, SMG_HASH_SEED, &c->key[0]) == SMG_OK && make_key(c, ~SMG_HASH_SEED, &c->key[1]) == SMG_OK;
+    if (!c->keeps && !had_failure) smg_context_clear_error(c->ctx);
 }
 
 static char *entry_path(const smg_compilation *c) {
@@ -194,8 +196,6 @@ static void take_entry(smg_compilation *c, const entry *e) {
 }
 
 static bool find_entry(smg_compilation *c) {
-    if (smg_compile_make_key(c) != SMG_OK) return false;
-    c->keeps = true;
     const char *path = entry_path(c);
     if (path == NULL || !smg_file_exists(path)) return false;
     smg_mapped_file file = {0};
@@ -217,7 +217,7 @@ static bool find_entry(smg_compilation *c) {
 }
 
 bool smg_compile_cache_read(smg_compilation *c) {
-    if (c->options.no_plan_cache || c->options.passes.rivals > 0 || !smg_context_cache_dir(c->ctx)[0]) return false;
+    if (!c->keeps) return false;
     bool had_failure = smg_context_status(c->ctx) != SMG_OK;
     bool found = find_entry(c);
     if (!found && !had_failure) smg_context_clear_error(c->ctx);

@@ -90,43 +90,17 @@ static smg_status take_samples(compiled *o, smg_compile_options *options) {
     return SMG_OK;
 }
 
-/* ---- kernels that the driver makes nothing good of: the next schedules are planned ------------------- */
+/* ---- kernels that the driver makes nothing good of, or other than prices say: another plan ----------- */
 
 typedef struct plans {
     compiled *o;
     const smg_open_parts *more;
-    SMG_ARRAY(smg_choice) rejected;
+    smg_verdicts verdicts;
     int made;
     bool again;
 } plans;
 
-static bool is_rejected(const plans *p, const smg_choice *choice) {
-    for (int i = 0; i < p->rejected.count; i++)
-        if (p->rejected.items[i].schedule == choice->schedule) return true;
-    return false;
-}
-
-static void reject(plans *p, const smg_pstep *step, const smg_choice *choice, double spills) {
-    smg_choice *slot = is_rejected(p, choice) ? NULL : SMG_ARRAY_PUSH(p->o->arena, &p->rejected);
-    if (slot == NULL) return;
-    *slot = *choice;
-    p->again = true;
-    if (isinf(spills)) slot->registers = INT64_MAX;
-    if (isinf(spills))
-        smg_log(p->o->ctx, SMG_LOG_WARNING, "kernel '%s' of '%s' is not built by the driver: planned otherwise",
-                step->name, p->o->c->source->name);
-    else
-        smg_log(p->o->ctx, SMG_LOG_INFO, "kernel '%s' of '%s' spills %.0f registers: planned otherwise", step->name,
-                p->o->c->source->name, spills);
-}
-
 #define MOST_TUNING_PLANS 32 /* each leaves a schedule out that is not built, at least */
-
-/* What was measured, or is about to be, may spill. */
-static double much_of(const plans *p, const smg_pstep *step) {
-    const smg_compilation *c = p->o->c;
-    return c->options.passes.rivals > 0 || step->measured != NULL ? HUGE_VAL : (double)c->target.spills_lane;
-}
 
 /* What is not to be had when the driver refuses modules of the prepare list: out, by buffer. */
 static void mark_unprepared(const smg_bundle *b, const smg_vk_built *built, int modules, bool *out) {
@@ -152,6 +126,7 @@ static bool reads_any(const smg_bstep *step, const bool *buffers) {
 /* For smg_program_options.leaves. What was kept from an earlier time is what came out then. A kernel whose weights are
  * not prepared counts as one that is not built. */
 static bool leaves(void *user, const smg_vk_built *built, int modules) {
+    static const smg_vk_built unknown = {-1, -1, -1, -1};
     plans *p = user;
     const smg_compilation *c = p->o->c;
     const smg_bvariant *list = &c->bundle->variants.items[0];
@@ -162,11 +137,11 @@ static bool leaves(void *user, const smg_vk_built *built, int modules) {
     mark_unprepared(c->bundle, built, modules, unprepared);
     for (int i = 0; i < list->run.count; i++) {
         int module = list->run.items[i].module;
-        const smg_pstep *step = &c->plan->steps.items[i % c->plan->steps.count];
-        double spills = module < modules ? built[module].spills : -1;
-        if (reads_any(&list->run.items[i], unprepared)) spills = HUGE_VAL;
-        if (spills >= much_of(p, step)) reject(p, step, smg_compile_choice(c, i), spills);
+        smg_vk_built of = module < modules ? built[module] : unknown;
+        if (reads_any(&list->run.items[i], unprepared)) of.spills = HUGE_VAL;
+        smg_compile_judge(c, i, &of, &p->verdicts);
     }
+    p->again = smg_verdicts_ask(c, &p->verdicts);
     return p->again;
 }
 
@@ -200,8 +175,8 @@ static smg_status open_again(compiled *o, const smg_vk_device *device, smg_compi
     options.dim_count = count;
     options.memory_pressure = o->memory_pressure;
     if (o->rejected.count > 0) {
-        options.rejected = o->rejected.items;
-        options.rejected_count = o->rejected.count;
+        options.driver.rejected = o->rejected.items;
+        options.driver.rejected_count = o->rejected.count;
     }
     options.tuning = NULL;
     options.measured = &o->first->tuning;
@@ -256,7 +231,8 @@ static bool leave_out(void *owner, int module) {
     if (c->plan == NULL || c->options.rank > 0 || o->anew + 1 >= SMG_MOST_PLANS) return false;
     bool kept = keep_first(o) == SMG_OK, found = false;
     const smg_compile_options *first = kept ? &o->first->options : NULL;
-    for (int i = 0; kept && o->anew == 0 && i < first->rejected_count; i++) kept = add_rejected(o, &first->rejected[i]);
+    for (int i = 0; kept && o->anew == 0 && i < first->driver.rejected_count; i++)
+        kept = add_rejected(o, &first->driver.rejected[i]);
     for (int i = 0; kept && i < c->plan->steps.count; i++) {
         if (c->bundle->variants.items[0].run.items[i].module != module) continue;
         smg_choice choice = *smg_compile_choice(c, i);
@@ -347,8 +323,7 @@ static smg_status try_plan(plans *p, const smg_model_desc *desc, smg_model_parts
     smg_target target;
     smg_compile_options options = smg_compile_options_of(desc);
     SMG_TRY(take_samples(o, &options));
-    options.rejected = p->rejected.items;
-    options.rejected_count = p->rejected.count;
+    options.driver = smg_verdicts_facts(&p->verdicts);
     options.measured = p->more->measured;
     options.passes = p->more->passes;
     options.late_plan = options.passes.rivals == 0 && p->made >= SMG_MOST_PLANS - SMG_PLANS_BY_TIME;
@@ -365,11 +340,7 @@ static smg_status try_plan(plans *p, const smg_model_desc *desc, smg_model_parts
 static smg_status make_model(compiled *o, const smg_model_desc *desc, const smg_open_parts *more,
                              smg_model_parts *parts, smg_model **out_model) {
     plans p = {.o = o, .more = more};
-    for (int i = 0; i < more->rejected_count; i++) {
-        smg_choice *slot = SMG_ARRAY_PUSH(o->arena, &p.rejected);
-        if (slot == NULL) return SMG_MEMORY;
-        *slot = more->rejected[i];
-    }
+    SMG_TRY(smg_verdicts_begin(&p.verdicts, o->arena, &more->driver));
     SMG_TRY(make_parts(o, desc, parts));
     smg_status status = try_plan(&p, desc, parts, out_model);
     while (p.again) {

@@ -11,7 +11,7 @@ smg_status smg_compilation_get_facts(const smg_compilation *c, smg_compilation_f
                                    .kernels = smg_compile_kernel_count(c),
                                    .modules = c->bundle != NULL ? c->bundle->modules.count : -1,
                                    .modules_cached = c->modules_cached,
-                                   .rejected = c->options.rejected_count,
+                                   .rejected = c->options.driver.rejected_count,
                                    .from_cache = c->from_cache,
                                    .plan_seconds = c->seconds.rewrite + c->seconds.plan,
                                    .glsl_seconds = c->seconds.glsl,

@@ -186,7 +186,7 @@ static smg_status measure(smg_tuner *t, int from, int to, list *out) {
     parts.passes = (smg_passes){.rivals = t->options->rivals, .from = from, .to = to};
     smg_progress(t->ctx, "schedules", (size_t)from, (size_t)to, "");
     SMG_TRY(smg_tuner_open(t, &parts, &model));
-    t->failed += smg_model_compilation(model)->options.rejected_count - t->parts.rejected_count;
+    t->failed += smg_model_compilation(model)->options.driver.rejected_count - t->parts.driver.rejected_count;
     smg_status status = time_passes(t, model, out);
     smg_model_close(model);
     smg_progress(t->ctx, "schedules", (size_t)to, (size_t)to, "");
@@ -242,8 +242,7 @@ static smg_status recall(smg_tuner *t, int passes, bool *out_needed) {
     for (int i = 0; i < passes; i++) out_needed[i] = true;
     if (t->known.timing_count == 0) return SMG_OK;
     options.measured = &t->cuts;
-    options.rejected = t->parts.rejected;
-    options.rejected_count = t->parts.rejected_count;
+    options.driver = t->parts.driver;
     options.passes = (smg_passes){.rivals = passes - 1, .to = passes};
     smg_vk_plan_target(t->device, t->desc->nominal_rates, &target);
     SMG_TRY(smg_compile_plan(t->ctx, t->source->graph, &target, &options, &c));
@@ -491,7 +490,7 @@ static bool same_plan(const smg_plan *a, const smg_plan *b) {
 
 /* Prices that are nearer may still choose worse: the plan of prices by the new rates, in turns with that by the old. */
 static smg_status compare_rates(smg_tuner *t, const smg_target *fitted, smg_fitted_rates *told) {
-    smg_open_parts parts = {.rejected = t->parts.rejected, .rejected_count = t->parts.rejected_count};
+    smg_open_parts parts = {.driver = t->parts.driver};
     smg_tune_turns both = {.models = {NULL, NULL}};
     bool same = true;
     smg_status status = smg_tuner_open(t, &parts, &both.models[0]);
@@ -531,8 +530,7 @@ static smg_status fit_rates(smg_tuner *t, smg_tuned *out) {
         }
     }
     options.measured = &t->cuts;
-    options.rejected = t->parts.rejected;
-    options.rejected_count = t->parts.rejected_count;
+    options.driver = t->parts.driver;
     options.passes = (smg_passes){.rivals = t->options->rivals, .to = t->options->rivals + 1};
     smg_progress(t->ctx, "rates", 0, 1, "");
     SMG_TRY(

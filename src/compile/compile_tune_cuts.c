@@ -14,15 +14,15 @@
 #define CUT_SHARE 3.0     /* of the time that schedules are measured for */
 #define CUTS_END 0.35     /* of the time there is */
 
-/* What the driver made nothing good of on the way to the plan. */
-static smg_status know_rejected(smg_tuner *t, smg_model *model) {
-    const smg_compilation *c = smg_model_compilation(model);
-    int count = c->options.rejected_count;
-    smg_choice *rejected = SMG_ARENA_ARRAY(t->arena, smg_choice, (size_t)count + 1);
-    if (rejected == NULL) return SMG_MEMORY;
-    if (count > 0) memcpy(rejected, c->options.rejected, (size_t)count * sizeof(*rejected));
-    t->parts.rejected = rejected;
-    t->parts.rejected_count = count;
+/* What the driver made of schedules on the way to the plan. */
+static smg_status know_driver(smg_tuner *t, smg_model *model) {
+    const smg_driver_facts *of = &smg_model_compilation(model)->options.driver;
+    smg_choice *rejected = SMG_ARENA_ARRAY(t->arena, smg_choice, (size_t)of->rejected_count + 1);
+    smg_taken *taken = SMG_ARENA_ARRAY(t->arena, smg_taken, (size_t)of->taken_count + 1);
+    if (rejected == NULL || taken == NULL) return SMG_MEMORY;
+    for (int i = 0; i < of->rejected_count; i++) rejected[i] = of->rejected[i];
+    for (int i = 0; i < of->taken_count; i++) taken[i] = of->taken[i];
+    t->parts.driver = (smg_driver_facts){rejected, of->rejected_count, taken, of->taken_count};
     return SMG_OK;
 }
 
@@ -107,8 +107,7 @@ static smg_status is_near(smg_tuner *t, const smg_compilation *now, const smg_tu
     smg_compile_options options = smg_compile_options_of(t->desc);
     double bytes, flops, before, after;
     options.measured = with;
-    options.rejected = t->parts.rejected;
-    options.rejected_count = t->parts.rejected_count;
+    options.driver = t->parts.driver;
     *out_near = false;
     smg_status status = smg_compile_plan(t->ctx, t->source->graph, &now->target, &options, &c);
     if (status == SMG_NO_FIT) smg_context_clear_error(t->ctx);
@@ -222,9 +221,9 @@ smg_status smg_tuner_find_cuts(smg_tuner *t) {
     smg_model *model = NULL;
     t->parts.measured = &t->cuts;
     smg_status status = smg_tuner_open_first(t, &model);
-    if (status == SMG_OK) status = know_rejected(t, model);
+    if (status == SMG_OK) status = know_driver(t, model);
     if (status == SMG_OK && t->desc->goal == SMG_GOAL_TIME) status = try_cuts(t, &model);
-    if (status == SMG_OK) status = know_rejected(t, model);
+    if (status == SMG_OK) status = know_driver(t, model);
     smg_model_close(model);
     return status;
 }

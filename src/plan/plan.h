@@ -41,6 +41,22 @@ typedef struct smg_choice {
     int64_t registers;       /* that its program needs; INT64_MAX: it is not rejected for them */
 } smg_choice;
 
+/* Registers of a lane that the driver's compiler takes for the program of a schedule. */
+typedef struct smg_taken {
+    uint64_t schedule; /* as in smg_choice */
+    int64_t registers;
+} smg_taken;
+
+/* What the driver's compiler made of schedules that were planned before. */
+typedef struct smg_driver_facts {
+    /* Not taken where another one is to be had: nothing good came of them. Segments with more nodes, and after two all
+     * that have the first of them, get none that needs as many registers. */
+    const smg_choice *rejected;
+    int rejected_count;
+    const smg_taken *taken; /* prices are by these in place of a guess */
+    int taken_count;
+} smg_driver_facts;
+
 /* What was measured of some nodes at some sizes. */
 typedef struct smg_measured {
     uint64_t at, schedule;    /* as in smg_choice: the fastest schedule */
@@ -107,11 +123,7 @@ typedef struct smg_plan_options {
     int stack_count;
     bool keep_passes;       /* keep the program after each pass of lowering as text */
     const int64_t *nominal; /* symbol values that prices are computed for; NULL: smg_plan_nominal */
-    /* Schedules that are not taken where another one is to be had, as smg_pstep.choice tells them: the driver made
-     * nothing good of them. Segments with more nodes, and after two all that have the first of them, get none
-     * that needs as many registers. */
-    const smg_choice *rejected;
-    int rejected_count;
+    smg_driver_facts driver;
     /* Nodes that were measured on the target, by ascending `at`, get the schedule that was fastest, where it is one of
      * theirs. Prices decide what is cut. Not where a rank is asked for, or the yardstick. */
     const smg_measured *measured;
@@ -146,6 +158,7 @@ typedef struct smg_price {
     double flops;
     double workgroups;
     int64_t shared_bytes, registers;
+    int64_t taken;      /* of a lane by the driver's compiler, where that is known; else 0 */
     int64_t operations; /* code of a lane after unrolling */
 } smg_price;
 
@@ -305,6 +318,10 @@ smg_status smg_plan_linear(const smg_graph *g, int64_t few, const int64_t *nomin
                            smg_graph *out_graph, int *out_count);
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,
                          smg_arena *arena, smg_plan **out_plan);
+/* What the price of a step's kernel is where a lane takes so many registers, the driver's among them; symbols: the
+ * sizes that it was planned for. */
+double smg_plan_seconds_taking(const smg_pstep *step, const smg_target *target, const int64_t *symbols,
+                               int64_t registers);
 /* Sizes that prices assume when the user gives none: min(max, 128) for bounded symbols, else 1; more where an
  * extent of the graph would be below 1. */
 void smg_plan_nominal(const smg_graph *g, int64_t *out_values);

@@ -52,8 +52,11 @@ static double most_registers(const smg_target *t, double lanes) {
 
 #define MOST_RESIDENT 32.0 /* workgroups of a core, however small */
 
+#define DEALT_OUT 8.0 /* registers of a lane, at a time */
+
 /* With those of the driver's compiler. */
 static double registers_of(const smg_target *t, const plan_counts *c, const smg_price *price) {
+    if (price->taken > 0) return DEALT_OUT * ceil((double)price->taken / DEALT_OUT);
     return (double)price->registers + (c->staged || c->widened ? t->costs.product_registers : t->costs.registers);
 }
 
@@ -264,6 +267,13 @@ void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     price->stored = c.stored;
     price->flops = c.flops;
     price->workgroups = c.workgroups;
+}
+
+double smg_plan_seconds_taking(const smg_pstep *step, const smg_target *t, const int64_t *symbols, int64_t registers) {
+    smg_price price = step->price;
+    price.taken = registers;
+    plan_price(step->kernel, t, symbols, &price);
+    return price.seconds;
 }
 
 double plan_expect(const smg_kernel *k, const smg_target *t, const int64_t *symbols, double kept,

@@ -151,10 +151,19 @@ static smg_status try_program(trial *t, const smg_schedule *s, smg_kernel *k, sm
 /* With nothing else to be had, what was rejected is better than nothing. */
 static bool is_rejected(trial *t, const smg_schedule *s) {
     const smg_plan_options *o = t->p->options;
-    uint64_t choice = o->rejected_count > 0 && !t->takes_all ? smg_schedule_hash(t->best->at, s) : 0;
-    for (int i = 0; i < o->rejected_count && !t->takes_all; i++)
-        if (o->rejected[i].schedule == choice) return true;
+    uint64_t choice = o->driver.rejected_count > 0 && !t->takes_all ? smg_schedule_hash(t->best->at, s) : 0;
+    for (int i = 0; i < o->driver.rejected_count && !t->takes_all; i++)
+        if (o->driver.rejected[i].schedule == choice) return true;
     return false;
+}
+
+/* Registers that the driver's compiler takes; 0: nobody knows. */
+static int64_t taken_by_driver(const trial *t, const smg_schedule *s) {
+    const smg_driver_facts *driver = &t->p->options->driver;
+    uint64_t choice = driver->taken_count > 0 ? smg_schedule_hash(t->best->at, s) : 0;
+    for (int i = 0; i < driver->taken_count; i++)
+        if (driver->taken[i].schedule == choice) return driver->taken[i].registers;
+    return 0;
 }
 
 static bool is_among(const smg_node_id *nodes, int count, smg_node_id node) {
@@ -177,8 +186,8 @@ static int shared_nodes(const smg_choice *r, const segment_members *of) {
 int64_t plan_too_many_registers(const planner *p, uint64_t key, const segment_members *of) {
     int64_t least = INT64_MAX, parts = INT64_MAX;
     int near = 0, within = 0;
-    for (int i = 0; i < p->options->rejected_count; i++) {
-        const smg_choice *r = &p->options->rejected[i];
+    for (int i = 0; i < p->options->driver.rejected_count; i++) {
+        const smg_choice *r = &p->options->driver.rejected[i];
         bool first = is_among(of->nodes, of->count, r->first), last = is_among(of->nodes, of->count, r->last);
         bool most = 2 * shared_nodes(r, of) > of->count;
         if (r->registers == INT64_MAX || !(first || most)) continue;
@@ -217,6 +226,7 @@ static smg_status try_lowered(trial *t, const smg_schedule *s, double *out_secon
         SMG_TRY(later ? smg_kernel_fit(program.structure, s, &options, t->scratch, &k, &refused)
                       : smg_kernel_fit_probe(program.probe, s, &options, t->scratch, &k, &refused));
         bool fits = k != NULL && plan_fits(k, t->p->target, price, &refused);
+        price->taken = taken_by_driver(t, s);
         if (fits && !t->takes_all && price->registers >= t->too_many) {
             leave_out(best);
         } else if (fits) {

@@ -8,7 +8,7 @@
 
 enum { MOST_MODULES = 8192 }; /* kept; the oldest go first */
 
-static const smg_vk_kept modules = {"modules", "# smg modules 2 "};
+static const smg_vk_kept modules = {"modules", "# smg modules 3 "};
 static const char line_word[] = "# module ";
 
 uint64_t smg_vk_module_key(const smg_vk_pipeline_desc *desc) {
@@ -38,17 +38,17 @@ smg_status smg_vk_module_add(smg_vk_device *dev, uint64_t key, smg_vk_built buil
     return SMG_OK;
 }
 
-/* "# module <16 digits> SPILLS REGISTERS SHARED" */
+/* "# module <16 digits> SPILLS REGISTERS SHARED LANE_REGISTERS" */
 static smg_status read_line(smg_vk_device *dev, const char *line) {
     size_t skip = sizeof line_word - 1;
     if (strncmp(line, line_word, skip) != 0) return SMG_OK;
     char *end = NULL;
     uint64_t key = (uint64_t)strtoull(line + skip, &end, 16);
     if (end != line + skip + 16) return SMG_OK;
-    double numbers[3];
-    for (int i = 0; i < 3; i++) numbers[i] = (double)strtoll(end, &end, 10);
+    double numbers[4];
+    for (int i = 0; i < 4; i++) numbers[i] = (double)strtoll(end, &end, 10);
     if (*end != '\n' || smg_vk_module_find(dev, key)) return SMG_OK;
-    return smg_vk_module_add(dev, key, (smg_vk_built){numbers[0], numbers[1], numbers[2]});
+    return smg_vk_module_add(dev, key, (smg_vk_built){numbers[0], numbers[1], numbers[2], numbers[3]});
 }
 
 smg_status smg_vk_modules_load(smg_vk_device *dev) {
@@ -78,8 +78,8 @@ void smg_vk_modules_store(smg_vk_device *dev) {
     for (int i = first; i < dev->modules.count; i++) {
         const smg_vk_module_fact *m = &dev->modules.items[i];
         if (isinf(m->built.spills)) continue;
-        smg_text_addf(&body, "%s%016llx %.0f %.0f %.0f\n", line_word, (unsigned long long)m->key, m->built.spills,
-                      m->built.registers, m->built.shared);
+        smg_text_addf(&body, "%s%016llx %.0f %.0f %.0f %.0f\n", line_word, (unsigned long long)m->key, m->built.spills,
+                      m->built.registers, m->built.shared, m->built.lane_registers);
     }
     smg_target_print(&dev->target, &body);
     smg_vk_kept_write(dev, &modules, path, &body);

@@ -74,7 +74,7 @@ smg_status smg_vk_pipeline_stats(smg_vk_pipeline *pipeline, smg_arena *arena, sm
 
 /* ---- what was built --------------------------------------------------------------------------------- */
 
-typedef enum told { SPILLS, REGISTERS, SHARED } told;
+typedef enum told { SPILLS, REGISTERS, SHARED, LANE_REGISTERS } told;
 
 /* What compilers call it, letters of the name alone; values of one kind are added up. */
 static const struct {
@@ -91,12 +91,12 @@ static const struct {
     {"spillstomemory", SPILLS, 1},
     {"fillsfrommemory", SPILLS, 1},
     {"localmemorysize", SPILLS, 4},
-    {"vgprs", REGISTERS, 1},
+    {"vgprs", LANE_REGISTERS, 1},
     {"maxliveregisters", REGISTERS, 1},
     {"registersused", REGISTERS, 1},
     {"gprs", REGISTERS, 1},
-    {"numberofgprs", REGISTERS, 1},
-    {"registercount", REGISTERS, 1},
+    {"numberofgprs", LANE_REGISTERS, 1},
+    {"registercount", LANE_REGISTERS, 1},
     {"ldssize", SHARED, 1},
     {"workgroupmemorysize", SHARED, 1},
     {"sharedmemorysize", SHARED, 1},
@@ -139,8 +139,8 @@ static double spilled_to_shared(const smg_target *target, const smg_vk_asked *as
 }
 
 smg_vk_built smg_vk_built_of(const smg_target *target, const smg_vk_asked *asked, const smg_vk_stat *stats, int count) {
-    smg_vk_built built = {-1, -1, -1};
-    double *const sums[] = {&built.spills, &built.registers, &built.shared};
+    smg_vk_built built = {-1, -1, -1, -1};
+    double *const sums[] = {&built.spills, &built.registers, &built.shared, &built.lane_registers};
     bool takes_shared = false;
     for (int i = 0; i < count; i++) {
         for (size_t k = 0; k < SMG_COUNT_OF(names); k++)
@@ -148,6 +148,7 @@ smg_vk_built smg_vk_built_of(const smg_target *target, const smg_vk_asked *asked
                 add(sums[names[k].what], fmod(stats[i].value, WORD_RANGE) / names[k].each);
         takes_shared = takes_shared || same_letters(stats[i].name, "sharedmemorysize");
     }
+    if (built.lane_registers >= 0) add(&built.registers, built.lane_registers);
     if (takes_shared) add(&built.spills, spilled_to_shared(target, asked, built.registers, built.shared));
     return built;
 }

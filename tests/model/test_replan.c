@@ -1,6 +1,7 @@
 /* Schedules that the driver makes nothing good of: a kernel that is known to spill and one whose pipeline is not built are
  * planned otherwise, results stay right, and where nothing else is to be had what there is is taken. The same of what is
- * built for sizes that come later: something else serves in its place. */
+ * built for sizes that come later: something else serves in its place. Registers that the driver takes count in prices. */
+#define _DEFAULT_SOURCE /* mkdtemp */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +11,11 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "compile/compile.h"
+#include "support/check_plan.h"
+#include "support/output.h"
 
 #if SMG_VULKAN
 #include "support/device.h"
@@ -31,6 +35,7 @@ typedef struct fixture {
     smg_model *model;
     smg_dim_range range; /* that it is opened with; high 0: none */
     smg_dim dim;         /* the same */
+    bool plan_anew;      /* no plan is looked for, or kept */
     int warnings;
 } fixture;
 
@@ -39,9 +44,9 @@ static void count_warnings(void *user, smg_log_level level, const char *text_) {
     f->warnings += level == SMG_LOG_WARNING && strstr(text_, "is not built by the driver") != NULL;
 }
 
-static int setup(void **state) {
+static int begin(void **state, const char *cache) {
     static fixture f;
-    const smg_context_desc desc = {.cache_dir = "", .log = count_warnings, .user = &f};
+    const smg_context_desc desc = {.cache_dir = cache, .log = count_warnings, .user = &f};
     f = (fixture){0};
     assert_int_equal(smg_context_create(&desc, &f.ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
@@ -49,6 +54,17 @@ static int setup(void **state) {
     assert_int_equal(smg_graph_parse(f.ctx, text, strlen(text), "text", &f.source.graph), SMG_OK);
     *state = &f;
     return 0;
+}
+
+static int setup(void **state) {
+    return begin(state, "");
+}
+
+static int setup_cached(void **state) {
+    static char folder[512];
+    test_output(folder, sizeof(folder), "smg-replan-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    return begin(state, folder);
 }
 
 static int teardown(void **state) {
@@ -70,6 +86,7 @@ static bool has_device(fixture *f) {
 
 static smg_status open_model(fixture *f) {
     const smg_model_desc desc = {.no_calibrate = true,
+                                 .no_plan_cache = f->plan_anew,
                                  .ranges = &f->range,
                                  .range_count = f->range.high > 0,
                                  .dims = &f->dim,
@@ -90,7 +107,7 @@ static int run_and_check(fixture *f, int64_t rows) {
         status = smg_compile_check(f->ctx, f->source.graph, (smg_roundings){0}, &rows, &x, 1, &y, f->arena, &check);
     if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     assert_true(check.pass);
-    return smg_model_compilation(f->model)->options.rejected_count;
+    return smg_model_compilation(f->model)->options.driver.rejected_count;
 }
 
 static int open_and_check(fixture *f) {
@@ -115,7 +132,7 @@ static void say_spills(fixture *f, const smg_bmodule *module, double spills) {
             f->dev->modules.items[i].built.spills = spills;
             known = true;
         }
-        if (!known) assert_int_equal(smg_vk_module_add(f->dev, key, (smg_vk_built){spills, 255, -1}), SMG_OK);
+        if (!known) assert_int_equal(smg_vk_module_add(f->dev, key, (smg_vk_built){spills, 255, -1, 255}), SMG_OK);
     }
 }
 
@@ -143,6 +160,73 @@ static void a_kernel_that_spills_is_planned_otherwise(void **state) {
         told = told || strstr(c->plan->steps.items[i].because, "left out") != NULL;
     }
     assert_true(told);
+}
+
+static uint64_t first_words(const fixture *f) {
+    const smg_bundle *bundle = smg_model_compilation(f->model)->bundle;
+    const smg_bmodule *m = &bundle->modules.items[bundle->variants.items[0].run.items[0].module];
+    return smg_hash_bytes(SMG_HASH_SEED, m->words, m->word_count * 4);
+}
+
+/* And not the one that was there first. */
+static void the_last_plan_is_kept(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
+    f->plan_anew = true;
+    open_and_check(f);
+    uint64_t first = first_words(f);
+    say_all_spill(f, (double)smg_vk_target(f->dev)->registers_lane);
+    f->plan_anew = false;
+    assert_true(open_and_check(f) > 0);
+    uint64_t last = first_words(f);
+    assert_true(last != first);
+    assert_int_equal(open_and_check(f), 0);
+    assert_true(smg_model_compilation(f->model)->from_cache);
+    assert_true(first_words(f) == last);
+}
+
+/* Four or fewer plans of a graph for a GPU, whose driver takes so many registers for each kernel. */
+static int plans_by_registers(fixture *f, const smg_graph *g, double all, double of_lane, double *out_first,
+                              double *out_last) {
+    const smg_vk_built built = {0, all, -1, of_lane};
+    smg_compile_options options = {.precision = SMG_TYPE_F16};
+    smg_verdicts verdicts;
+    smg_target target;
+    int plans = 0;
+    bool again = true;
+    assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
+    assert_int_equal(smg_verdicts_begin(&verdicts, f->arena, &options.driver), SMG_OK);
+    while (again) {
+        smg_compilation *c = NULL;
+        options.driver = smg_verdicts_facts(&verdicts);
+        assert_int_equal(smg_compile_plan(f->ctx, g, &target, &options, &c), SMG_OK);
+        const smg_pstep *step = &c->plan->steps.items[0];
+        *out_last = step->price.seconds;
+        if (plans++ == 0) *out_first = *out_last;
+        for (int i = 0; i < options.driver.taken_count; i++) {
+            if (options.driver.taken[i].schedule != step->choice.schedule) continue;
+            assert_int_equal(step->price.taken, (int64_t)of_lane);
+            assert_non_null(strstr(step->because, "takes"));
+        }
+        for (int i = 0; i < c->plan->steps.count; i++) smg_compile_judge(c, i, &built, &verdicts);
+        again = smg_verdicts_ask(c, &verdicts);
+        smg_compilation_destroy(c);
+    }
+    return plans;
+}
+
+static void registers_that_are_taken_count(void **state) {
+    static const char product[] = "graph one\nx = input f32[128, 768]\nw = constant f32[2304, 768] random seed=1\n"
+                                  "s = contract(x, w) \"ri,gi->rg\"\noutput y = s\n";
+    fixture *f = *state;
+    smg_graph *g = NULL;
+    double first = 0, last = 0;
+    assert_int_equal(smg_graph_parse(f->ctx, product, strlen(product), "one", &g), SMG_OK);
+    assert_int_equal(plans_by_registers(f, g, 64, 64, &first, &last), 1);  /* as many as the price counts on */
+    assert_int_equal(plans_by_registers(f, g, 255, -1, &first, &last), 1); /* not those of a lane */
+    assert_in_range(plans_by_registers(f, g, 255, 255, &first, &last), 2, 4);
+    assert_true(last > first);
+    smg_graph_destroy(g);
 }
 
 /* After some plans what comes out is taken, whatever the driver says. */
@@ -234,7 +318,7 @@ static void weights_that_are_not_prepared_are_planned_otherwise(void **state) {
 
 /* So many pipelines that these rows ask for are refused; gives how many more schedules the plan does without. */
 static int run_refused(fixture *f, int failures, int64_t rows) {
-    int before = smg_model_compilation(f->model)->options.rejected_count;
+    int before = smg_model_compilation(f->model)->options.driver.rejected_count;
     f->warnings = 0;
     refuse(f, 0, failures);
     int after = run_and_check(f, rows);
@@ -311,6 +395,8 @@ static void a_driver_that_builds_nothing_is_told_of(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_kernel_that_spills_is_planned_otherwise, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_last_plan_is_kept, setup_cached, teardown),
+        cmocka_unit_test_setup_teardown(registers_that_are_taken_count, setup, teardown),
         cmocka_unit_test_setup_teardown(plans_are_not_made_for_ever, setup, teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_is_not_built_is_planned_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(weights_that_are_not_prepared_are_planned_otherwise, setup, teardown),

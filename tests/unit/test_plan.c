@@ -280,7 +280,7 @@ static void rejected_registers_are_not_asked_again(void **state) {
                                "s = contract(x, w) \"ri,gi->rg\"\noutput y = s\n";
     fixture *f = *state;
     smg_choice rejected[2];
-    smg_plan_options options = {.rejected = rejected};
+    smg_plan_options options = {.driver.rejected = rejected};
     smg_graph *graph;
     smg_target target;
     smg_plan *plan;
@@ -288,7 +288,7 @@ static void rejected_registers_are_not_asked_again(void **state) {
     assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(smg_plan_make(graph, &target, &options, f->arena, &plan), SMG_OK);
-        rejected[options.rejected_count++] = plan->steps.items[0].choice;
+        rejected[options.driver.rejected_count++] = plan->steps.items[0].choice;
         if (i > 0) assert_true(rejected[1].schedule != rejected[0].schedule);
     }
     int64_t least = rejected[rejected[1].registers < rejected[0].registers].registers;
@@ -308,7 +308,7 @@ static void what_is_alone_takes_fewer(void **state) {
                                "c = contract(b, w) \"ri,gi->rg\"\nd = contract(c, w) \"ri,gi->rg\"\noutput d = d\n";
     fixture *f = *state;
     smg_choice rejected[4];
-    smg_plan_options options = {.rejected = rejected, .max_nodes = 1};
+    smg_plan_options options = {.driver.rejected = rejected, .max_nodes = 1};
     smg_graph *graph;
     smg_target target;
     smg_plan *plan;
@@ -321,7 +321,7 @@ static void what_is_alone_takes_fewer(void **state) {
         const smg_choice *choice = &plan->steps.items[2].choice;
         if (i >= 2) assert_true(choice->registers < least);
         if (choice->registers < least) least = choice->registers;
-        if (i < 4) rejected[options.rejected_count++] = *choice;
+        if (i < 4) rejected[options.driver.rejected_count++] = *choice;
     }
     smg_graph_destroy(graph);
 }

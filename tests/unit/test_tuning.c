@@ -434,7 +434,7 @@ static void test_plan_takes_what_was_measured(void **state) {
     const smg_plan *ranked = plan(f, g, (smg_plan_options){.rank = 1});
     assert_true(plan(f, g, other)->steps.items[0].choice.schedule == ranked->steps.items[0].choice.schedule);
     const smg_choice rejected = {.schedule = fastest->schedule, .registers = INT64_MAX};
-    other = (smg_plan_options){.rivals = RIVALS, .rejected = &rejected, .rejected_count = 1};
+    other = (smg_plan_options){.rivals = RIVALS, .driver = {.rejected = &rejected, .rejected_count = 1}};
     const smg_pstep *without = &plan(f, g, other)->steps.items[0];
     for (int i = 0; i < without->rivals.count; i++)
         assert_true(without->rivals.items[i].choice.schedule != fastest->schedule);

@@ -54,7 +54,7 @@ static smg_status check_stats(vendor *v, const char *name, int asked, const smg_
 
 /* What the driver made of a text. */
 typedef struct made {
-    double spills;
+    smg_vk_built built;
     int subgroup; /* that is asked for; 0: none */
     smg_vk_stat *stats;
     int count;
@@ -79,7 +79,7 @@ static smg_status build_kernel(vendor *v, const smg_kernel *k, const char *text,
     SMG_TRY(smg_vk_pipeline_create(v->device, &desc, &pipeline));
     smg_status status = smg_vk_pipeline_stats(pipeline, v->arena, &out->stats, &out->count);
     out->subgroup = interface.subgroup_size;
-    out->spills = smg_vk_pipeline_built(pipeline).spills;
+    out->built = smg_vk_pipeline_built(pipeline);
     smg_vk_pipeline_destroy(pipeline);
     SMG_TRY(status);
     return check_stats(v, k->name, interface.subgroup_size, out->stats, out->count);
@@ -113,22 +113,15 @@ static void report(vendor *v) {
 /* Plans of one model for one objective. */
 typedef struct plans {
     smg_map *known; /* of each text, what was made of it */
-    SMG_ARRAY(smg_choice) rejected;
+    smg_verdicts verdicts;
+    bool again;
     int count;
     smg_text lines; /* of the last one */
 } plans;
 
-static smg_status reject(vendor *v, plans *p, const smg_choice *choice) {
-    for (int i = 0; i < p->rejected.count; i++)
-        if (p->rejected.items[i].schedule == choice->schedule) return SMG_OK;
-    smg_choice *slot = SMG_ARRAY_PUSH(v->arena, &p->rejected);
-    if (slot == NULL) return SMG_MEMORY;
-    *slot = *choice;
-    return SMG_OK;
-}
-
 /* Layers repeat: equal texts are built once, and stand once in the lines of a plan. */
-static smg_status build_step(vendor *v, plans *p, const smg_pstep *step, smg_map *shown, smg_text *text) {
+static smg_status build_step(vendor *v, plans *p, const smg_compilation *c, int index, smg_map *shown, smg_text *text) {
+    const smg_pstep *step = &c->plan->steps.items[index];
     void *found;
     SMG_TRY(smg_glsl_write(v->ctx, step->kernel, &v->target, text));
     SMG_TRY(smg_text_status(text));
@@ -140,19 +133,19 @@ static smg_status build_step(vendor *v, plans *p, const smg_pstep *step, smg_map
         SMG_TRY(smg_map_set(p->known, words, strlen(words), m));
         SMG_TRY(build_kernel(v, step->kernel, words, m));
     }
-    if (m->spills >= (double)v->target.spills_lane) SMG_TRY(reject(v, p, &step->choice));
+    smg_compile_judge(c, index, &m->built, &p->verdicts);
     if (smg_map_get(shown, words, strlen(words), &found)) return SMG_OK;
     add_line(step->kernel, m, &p->lines);
     return smg_map_set(shown, words, strlen(words), m);
 }
 
-static smg_status build_steps(vendor *v, plans *p, const smg_plan *plan) {
+static smg_status build_steps(vendor *v, plans *p, const smg_compilation *c) {
     smg_map *shown;
     SMG_TRY(smg_map_create(v->arena, &shown));
-    for (int i = 0; i < plan->steps.count; i++) {
+    for (int i = 0; i < c->plan->steps.count; i++) {
         smg_text text;
         smg_text_init(&text, v->ctx);
-        if (build_step(v, p, &plan->steps.items[i], shown, &text) != SMG_OK) report(v);
+        if (build_step(v, p, c, i, shown, &text) != SMG_OK) report(v);
         smg_text_free(&text);
     }
     return SMG_OK;
@@ -160,8 +153,7 @@ static smg_status build_steps(vendor *v, plans *p, const smg_plan *plan) {
 
 static smg_status build_plan(vendor *v, plans *p, const smg_graph *g, smg_compile_options *options) {
     smg_compilation *c = NULL;
-    options->rejected = p->rejected.items;
-    options->rejected_count = p->rejected.count;
+    options->driver = smg_verdicts_facts(&p->verdicts);
     options->late_plan = p->count >= SMG_MOST_PLANS - SMG_PLANS_BY_TIME;
     SMG_TRY(smg_compile_plan(v->ctx, g, &v->target, options, &c));
     p->count++;
@@ -169,25 +161,25 @@ static smg_status build_plan(vendor *v, plans *p, const smg_graph *g, smg_compil
     smg_text_init(&p->lines, v->ctx);
     smg_text_addf(&p->lines, "objective\t%s\t%d\t%d\n", options->objective == SMG_OBJECTIVE_TIME ? "time" : "dispatches",
                   c->plan->steps.count, p->count);
-    smg_status status = build_steps(v, p, c->plan);
+    smg_status status = build_steps(v, p, c);
+    p->again = smg_verdicts_ask(c, &p->verdicts);
     smg_compilation_destroy(c);
     return status;
 }
 
-/* Planned again without what spills, as often as when a model is opened. */
+/* Planned again by what the driver makes of it, as often as when a model is opened. */
 static smg_status build_plans(vendor *v, const smg_graph *g, smg_objective objective) {
     const smg_dim one = {.name = "batch", .value = 1};
     smg_compile_options options = {.objective = objective, .precision = v->precision, .dims = &one};
     for (int i = 0; i < smg_size_symbol_count(g->sizes); i++)
         if (strcmp(smg_size_symbol_name(g->sizes, i), one.name) == 0) options.dim_count = 1;
-    plans p = {0};
+    plans p = {.verdicts.arena = v->arena};
     SMG_TRY(smg_map_create(v->arena, &p.known));
     smg_text_init(&p.lines, v->ctx);
     smg_status status = SMG_OK;
-    for (int before = -1; status == SMG_OK && p.rejected.count > before && p.count < SMG_MOST_PLANS;) {
-        before = p.rejected.count;
+    do {
         status = build_plan(v, &p, g, &options);
-    }
+    } while (status == SMG_OK && p.again && p.count < SMG_MOST_PLANS);
     if (status == SMG_OK) status = smg_text_status(&p.lines);
     if (status == SMG_OK) printf("%s", smg_text_cstr(&p.lines));
     smg_text_free(&p.lines);
