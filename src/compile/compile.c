@@ -296,11 +296,6 @@ smg_status smg_compile_plan(smg_context *ctx, const smg_graph *g, const smg_targ
     return finish(ctx, status, c, out_compilation);
 }
 
-/* A plan that is kept may be the one that was judged. */
-static bool is_judged(const smg_compile_options *o) {
-    return o->driver.rejected_count > 0 || o->driver.taken_count > 0;
-}
-
 smg_status smg_compile_open(smg_context *ctx, const smg_graph *g, const smg_target *target,
                             const smg_compile_options *options, smg_compilation **out_compilation) {
     smg_compilation *c = NULL;
@@ -308,7 +303,7 @@ smg_status smg_compile_open(smg_context *ctx, const smg_graph *g, const smg_targ
     smg_status status = create(ctx, g, target, options, &c);
     double start = smg_clock_seconds();
     if (status == SMG_OK) smg_compile_cache_open(c);
-    bool found = status == SMG_OK && !is_judged(&c->options) && smg_compile_cache_read(c);
+    bool found = status == SMG_OK && !c->options.plan_anew && smg_compile_cache_read(c);
     if (c != NULL) c->seconds.cache = smg_clock_seconds() - start;
     if (status == SMG_OK && !found) status = analyse(c);
     if (status == SMG_OK) status = smg_compile_modules(c);

@@ -111,6 +111,7 @@ typedef struct smg_compile_options {
     double memory_pressure;
     int64_t max_live;           /* where no other list keeps to it, but the first does, it takes the least */
     smg_driver_facts driver;    /* as in plan.h; borrowed. A kept plan is found without them, by its device */
+    bool plan_anew;             /* a kept plan is not taken: what comes out takes its place */
     const char *tuning;         /* a file; "": none; NULL: what the cache folder has of the target */
     const smg_tuning *measured; /* in the place of a file; borrowed */
     smg_passes passes;
@@ -403,8 +404,8 @@ smg_status smg_verdicts_begin(smg_verdicts *verdicts, smg_arena *arena, const sm
 smg_driver_facts smg_verdicts_facts(const smg_verdicts *verdicts);
 /* Of a step of the compilation's run list, from what came of its pipeline. Where memory is out nothing is known. */
 void smg_compile_judge(const smg_compilation *c, int step, const smg_vk_built *built, smg_verdicts *io_verdicts);
-/* All steps are judged: is it worth another plan? The next one is at hand then. */
-bool smg_verdicts_ask(const smg_compilation *c, smg_verdicts *io_verdicts);
+/* Of all steps that were judged: are they worth another plan? Those that are judged next are of that one. */
+bool smg_verdicts_want_plan(const smg_compilation *c, smg_verdicts *io_verdicts);
 
 /* What tuning asks of an open beside the description; borrowed until it returns. */
 typedef struct smg_open_parts {

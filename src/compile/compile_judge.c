@@ -81,15 +81,15 @@ void smg_compile_judge(const smg_compilation *c, int step, const smg_vk_built *b
 #define MUCH_DEARER 0.01 /* of a run: what is less is not worth the wait for another plan */
 #define MOST_FOR_REGISTERS 3
 
-bool smg_verdicts_ask(const smg_compilation *c, smg_verdicts *v) {
+bool smg_verdicts_want_plan(const smg_compilation *c, smg_verdicts *v) {
     double seconds = 0;
     for (int i = 0; i < c->plan->steps.count; i++) seconds += c->plan->steps.items[i].price.seconds;
     bool dearer = v->dearer > MUCH_DEARER * seconds && v->for_registers < MOST_FOR_REGISTERS;
-    bool ask = v->spoilt || dearer;
-    v->for_registers += dearer;
+    bool wanted = v->spoilt || dearer;
+    v->for_registers += dearer && !v->spoilt;
     v->spoilt = false;
     v->dearer = 0;
-    return ask;
+    return wanted;
 }
 
 #endif

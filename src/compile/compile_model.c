@@ -123,15 +123,16 @@ static bool reads_any(const smg_bstep *step, const bool *buffers) {
     return false;
 }
 
-/* For smg_program_options.leaves. What was kept from an earlier time is what came out then. A kernel whose weights are
- * not prepared counts as one that is not built. */
+/* For smg_program_options.leaves. A kept plan is what came out of this at an earlier time; it is made anew where it is
+ * not built any more. A kernel whose weights are not prepared counts as one that is not built. */
 static bool leaves(void *user, const smg_vk_built *built, int modules) {
     static const smg_vk_built unknown = {-1, -1, -1, -1};
     plans *p = user;
     const smg_compilation *c = p->o->c;
     const smg_bvariant *list = &c->bundle->variants.items[0];
     int most = c->options.passes.rivals > 0 ? MOST_TUNING_PLANS : SMG_MOST_PLANS;
-    if (c->plan == NULL || c->options.rank > 0 || ++p->made >= most) return false;
+    bool refused = false;
+    if (c->options.rank > 0 || ++p->made >= most) return false;
     bool *unprepared = SMG_ARENA_ARRAY(p->o->arena, bool, (size_t)c->bundle->buffers.count + 1);
     if (unprepared == NULL) return false;
     mark_unprepared(c->bundle, built, modules, unprepared);
@@ -139,9 +140,10 @@ static bool leaves(void *user, const smg_vk_built *built, int modules) {
         int module = list->run.items[i].module;
         smg_vk_built of = module < modules ? built[module] : unknown;
         if (reads_any(&list->run.items[i], unprepared)) of.spills = HUGE_VAL;
-        smg_compile_judge(c, i, &of, &p->verdicts);
+        if (c->plan != NULL) smg_compile_judge(c, i, &of, &p->verdicts);
+        refused = refused || isinf(of.spills);
     }
-    p->again = smg_verdicts_ask(c, &p->verdicts);
+    p->again = c->plan != NULL ? smg_verdicts_want_plan(c, &p->verdicts) : refused;
     return p->again;
 }
 
@@ -174,6 +176,7 @@ static smg_status open_again(compiled *o, const smg_vk_device *device, smg_compi
     options.dims = dims;
     options.dim_count = count;
     options.memory_pressure = o->memory_pressure;
+    options.plan_anew = o->rejected.count > 0;
     if (o->rejected.count > 0) {
         options.driver.rejected = o->rejected.items;
         options.driver.rejected_count = o->rejected.count;
@@ -324,6 +327,7 @@ static smg_status try_plan(plans *p, const smg_model_desc *desc, smg_model_parts
     smg_compile_options options = smg_compile_options_of(desc);
     SMG_TRY(take_samples(o, &options));
     options.driver = smg_verdicts_facts(&p->verdicts);
+    options.plan_anew = p->made > 0;
     options.measured = p->more->measured;
     options.passes = p->more->passes;
     options.late_plan = options.passes.rivals == 0 && p->made >= SMG_MOST_PLANS - SMG_PLANS_BY_TIME;

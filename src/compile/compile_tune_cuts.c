@@ -16,13 +16,9 @@
 
 /* What the driver made of schedules on the way to the plan. */
 static smg_status know_driver(smg_tuner *t, smg_model *model) {
-    const smg_driver_facts *of = &smg_model_compilation(model)->options.driver;
-    smg_choice *rejected = SMG_ARENA_ARRAY(t->arena, smg_choice, (size_t)of->rejected_count + 1);
-    smg_taken *taken = SMG_ARENA_ARRAY(t->arena, smg_taken, (size_t)of->taken_count + 1);
-    if (rejected == NULL || taken == NULL) return SMG_MEMORY;
-    for (int i = 0; i < of->rejected_count; i++) rejected[i] = of->rejected[i];
-    for (int i = 0; i < of->taken_count; i++) taken[i] = of->taken[i];
-    t->parts.driver = (smg_driver_facts){rejected, of->rejected_count, taken, of->taken_count};
+    smg_verdicts known;
+    SMG_TRY(smg_verdicts_begin(&known, t->arena, &smg_model_compilation(model)->options.driver));
+    t->parts.driver = smg_verdicts_facts(&known);
     return SMG_OK;
 }
 

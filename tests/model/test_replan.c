@@ -209,7 +209,7 @@ static int plans_by_registers(fixture *f, const smg_graph *g, double all, double
             assert_non_null(strstr(step->because, "takes"));
         }
         for (int i = 0; i < c->plan->steps.count; i++) smg_compile_judge(c, i, &built, &verdicts);
-        again = smg_verdicts_ask(c, &verdicts);
+        again = smg_verdicts_want_plan(c, &verdicts);
         smg_compilation_destroy(c);
     }
     return plans;
@@ -310,6 +310,25 @@ static void a_kernel_that_is_not_built_is_planned_otherwise(void **state) {
     a_refusal_is_planned_around(f, false);
 }
 
+/* It is refused, and what is planned in its place once more. */
+static void a_kept_plan_that_is_not_built_is_made_anew(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
+    assert_int_equal(open_and_check(f), 0);
+    assert_int_equal(open_and_check(f), 0);
+    const smg_compilation *c = smg_model_compilation(f->model);
+    assert_true(c->from_cache);
+    uint64_t first = first_words(f);
+    refuse(f, c->bundle->modules.items[c->bundle->variants.items[0].run.items[0].module].word_count * 4, 2);
+    assert_int_equal(open_and_check(f), 1);
+    assert_true(atomic_load(&refusing.failures) <= 0);
+    refuse_nothing(f);
+    assert_true(first_words(f) != first);
+    assert_int_equal(open_and_check(f), 0);
+    assert_true(smg_model_compilation(f->model)->from_cache);
+    assert_true(first_words(f) != first);
+}
+
 static void weights_that_are_not_prepared_are_planned_otherwise(void **state) {
     fixture *f = *state;
     if (!has_device(f)) skip();
@@ -399,6 +418,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(registers_that_are_taken_count, setup, teardown),
         cmocka_unit_test_setup_teardown(plans_are_not_made_for_ever, setup, teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_is_not_built_is_planned_otherwise, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_kept_plan_that_is_not_built_is_made_anew, setup_cached, teardown),
         cmocka_unit_test_setup_teardown(weights_that_are_not_prepared_are_planned_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(a_range_that_is_not_built_is_served_size_by_size, setup, teardown),
         cmocka_unit_test_setup_teardown(a_list_that_is_not_built_is_not_needed, setup, teardown),

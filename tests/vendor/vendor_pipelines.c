@@ -162,7 +162,7 @@ static smg_status build_plan(vendor *v, plans *p, const smg_graph *g, smg_compil
     smg_text_addf(&p->lines, "objective\t%s\t%d\t%d\n", options->objective == SMG_OBJECTIVE_TIME ? "time" : "dispatches",
                   c->plan->steps.count, p->count);
     smg_status status = build_steps(v, p, c);
-    p->again = smg_verdicts_ask(c, &p->verdicts);
+    p->again = smg_verdicts_want_plan(c, &p->verdicts);
     smg_compilation_destroy(c);
     return status;
 }
