@@ -238,10 +238,10 @@ static void add_split(const report *r, const smg_split *s, smg_text *text) {
     smg_text_add_json(text, s->what);
     smg_text_addf(text, ", \"places\": %d, \"part_elements\": %lld, \"tried\": [", s->places, (long long)s->chunk);
     for (int i = -1; i < s->priced.count; i++) {
-        const smg_chunk c = i < 0 ? (smg_chunk){0, s->whole} : s->priced.items[i];
+        const smg_chunk c = i < 0 ? (smg_chunk){0, s->whole, s->whole} : s->priced.items[i];
         const smg_cut *cut = smg_compile_find_parts(r->c, s, c.elements);
-        smg_text_addf(text, "%s{\"part_elements\": %lld, \"seconds\": %.9g", i >= 0 ? ", " : "", (long long)c.elements,
-                      c.seconds);
+        smg_text_addf(text, "%s{\"part_elements\": %lld, \"seconds\": %.9g, \"apart_seconds\": %.9g",
+                      i >= 0 ? ", " : "", (long long)c.elements, c.least, c.seconds);
         if (cut != NULL)
             smg_text_addf(text, ", \"measured\": {\"run_seconds\": %.9g, \"otherwise_run_seconds\": %.9g}",
                           cut->seconds, cut->apart);

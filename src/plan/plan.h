@@ -208,10 +208,11 @@ typedef struct smg_moves {
     SMG_ARRAY(smg_move) taken;
 } smg_moves;
 
-/* What some sums take in parts of so many elements, by price, with kernels of their own for what sums the parts up. */
+/* What some sums take in parts of so many elements, by price. */
 typedef struct smg_chunk {
     int64_t elements;
-    double seconds;
+    double seconds; /* with kernels of their own for what sums the parts up, as it is measured */
+    double least;   /* as prices choose: the reader may sum them up */
 } smg_chunk;
 /* Kernels of the list that was cut first, whose sums are in parts, or could be. Where the same structure comes again,
  * its first place. */

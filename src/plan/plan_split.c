@@ -428,8 +428,8 @@ static void add_note(const planner *p, const parts *made, const verdict *v, smg_
     const way *w = &v->ways.items[v->taken];
     smg_text_add(text, "sums along an axis of ");
     smg_size_print(p->g->sizes, made->extent, text);
-    smg_text_addf(text, " in parts of %lld: %.2f us in place of %.2f us", (long long)w->chunk,
-                  (isinf(w->parted) ? w->seconds : w->parted) * 1e6, v->before * 1e6);
+    smg_text_addf(text, " in parts of %lld: %.2f us in place of %.2f us", (long long)w->chunk, w->seconds * 1e6,
+                  v->before * 1e6);
     if (v->fixed != NULL)
         smg_text_addf(text, "; measured: a run took %.2f us so, %.2f us otherwise", v->fixed->seconds * 1e6,
                       v->fixed->apart * 1e6);
@@ -514,7 +514,7 @@ static smg_status add_split(const splitter *s, const looked *l, bool taken, smg_
         if (find_way(v, w->chunk) != i || isinf(w->parted)) continue; /* another axis; one kernel */
         smg_chunk *one = SMG_ARRAY_PUSH(s->p->arena, &slot->priced);
         if (one == NULL) return SMG_MEMORY;
-        *one = (smg_chunk){w->chunk, w->parted};
+        *one = (smg_chunk){w->chunk, w->parted, w->seconds};
     }
     return SMG_OK;
 }
