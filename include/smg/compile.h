@@ -86,7 +86,9 @@ SMG_API smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *
 
 /* All fields may be zero. */
 typedef struct smg_bundle_writing {
-    const smg_model_desc *model; /* its device, or `on`, is the target where no others are named; NULL: all zero */
+    /* Its device, or `on`, is the target where no others are named: its driver builds the kernels, and what it spills
+     * is planned otherwise, as when a model is opened. NULL: all zero. */
+    const smg_model_desc *model;
     /* Each a built-in name ("h200"; a name that there is not is told all of them) or a target file
      * (smg_device_write_target). One class of the bundle for each, in this order. */
     const char *const *targets;

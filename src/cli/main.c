@@ -58,7 +58,9 @@ static const cli_command commands[] = {
      "each target, all kernels. smg run FILE and smg info FILE take it, and so does libsmg-rt (smg/rt.h), a\n"
      "library without a compiler, which runs on a device what was compiled for the target that suits it best.\n"
      "--prepared stores the weights of the first target as its kernels want them, so that nothing is left to do\n"
-     "when the bundle is opened. A device that can do that is needed: --device, or else $SMG_DEVICE or the best."},
+     "when the bundle is opened. A device that can do that is needed: --device, or else $SMG_DEVICE or the best.\n"
+     "Without --target it is compiled for that device, whose driver is asked what becomes of the kernels: what it\n"
+     "spills, or does not build, is planned otherwise, as when a model is opened there."},
     {"explain", cli_explain,
      "target device phase after kernel prices json dim max-dim objective " LIMITS "precision unfused rank no-calibrate "
      "nominal no-matrices measure padding-unread input seed tuning report dot",

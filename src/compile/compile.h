@@ -229,6 +229,7 @@ typedef struct smg_ahead_target {
     const char *name;
     const char *match; /* part of the names of devices that it stands for; "": none */
     smg_target target;
+    smg_vk_device *built_on;   /* whose compiler is asked what becomes of its kernels; NULL: none */
     smg_vk_device *prepare_on; /* its weights are stored as this device prepares them; NULL: devices do when a bundle is
                                 * opened */
 } smg_ahead_target;
@@ -406,6 +407,22 @@ smg_driver_facts smg_verdicts_facts(const smg_verdicts *verdicts);
 void smg_compile_judge(const smg_compilation *c, int step, const smg_vk_built *built, smg_verdicts *io_verdicts);
 /* Of all steps that were judged: are they worth another plan? Those that are judged next are of that one. */
 bool smg_verdicts_want_plan(const smg_compilation *c, smg_verdicts *io_verdicts);
+
+/* Plans of one model, one after the other. */
+typedef struct smg_judge {
+    smg_verdicts verdicts;
+    const smg_compilation *c; /* whose pipelines are built */
+    int made;                 /* plans */
+    bool again;               /* another one is to be made */
+} smg_judge;
+/* What the next plan is made with. */
+void smg_judge_begin(smg_judge *judge, smg_compile_options *io_options);
+bool smg_judge_leaves(void *judge, const smg_vk_built *built, int modules); /* for smg_program_options.leaves */
+/* smg_compile_open until the device's compiler has nothing against the plan, or as often as a model is planned; its
+ * pipelines are built for that and dropped. *io_options: as the last plan was made, in the arena. Also where it fails
+ * *out_compilation may be one, of the caller. */
+smg_status smg_compile_for_driver(smg_context *ctx, const smg_graph *g, const smg_target *target, smg_vk_device *device,
+                                  smg_arena *arena, smg_compile_options *io_options, smg_compilation **out_compilation);
 
 /* What tuning asks of an open beside the description; borrowed until it returns. */
 typedef struct smg_open_parts {

@@ -19,22 +19,30 @@ static bool all_made(const smg_bundle *bundle) {
     return true;
 }
 
-static smg_status compile_all_lists(ahead *a, const smg_ahead_target *target, const smg_compile_options *options,
-                                    smg_compilation **out) {
-    SMG_TRY(smg_compile_open(a->ctx, a->source->graph, &target->target, options, out));
-    for (int i = 0; i < (*out)->variant_count; i++) SMG_TRY(smg_compile_variant(*out, i));
+/* *io_options: as its plan was made. */
+static smg_status compile_first_list(ahead *a, const smg_ahead_target *target, smg_compile_options *io_options,
+                                     smg_compilation **out) {
+    const smg_graph *g = a->source->graph;
+    if (target->built_on == NULL) return smg_compile_open(a->ctx, g, &target->target, io_options, out);
+    return smg_compile_for_driver(a->ctx, g, &target->target, target->built_on, a->arena, io_options, out);
+}
+
+static smg_status compile_other_lists(smg_compilation *c) {
+    for (int i = 0; i < c->variant_count; i++) SMG_TRY(smg_compile_variant(c, i));
     return SMG_OK;
 }
 
 static smg_status compile_class(ahead *a, const smg_ahead_target *target, const smg_compile_options *options) {
     smg_compilation **c = &a->compilations[a->count];
-    smg_status status = compile_all_lists(a, target, options, c);
+    smg_compile_options own = *options;
+    smg_status status = compile_first_list(a, target, &own, c);
+    if (status == SMG_OK) status = compile_other_lists(*c);
     if (status == SMG_OK && !all_made((*c)->bundle)) { /* a kept plan that no other list can be added to */
-        smg_compile_options fresh = *options;
-        fresh.no_plan_cache = true;
+        own.no_plan_cache = true;
         smg_compilation_destroy(*c);
         *c = NULL;
-        status = compile_all_lists(a, target, &fresh, c);
+        status = compile_first_list(a, target, &own, c);
+        if (status == SMG_OK) status = compile_other_lists(*c);
     }
     a->count += *c != NULL;
     smg_bundle *bundle = status == SMG_OK ? (*c)->bundle : NULL;

@@ -92,4 +92,97 @@ bool smg_verdicts_want_plan(const smg_compilation *c, smg_verdicts *v) {
     return wanted;
 }
 
+/* ---- plan after plan ------------------------------------------------------------------------------- */
+
+#define MOST_TUNING_PLANS 32 /* each leaves a schedule out that is not built, at least */
+
+void smg_judge_begin(smg_judge *j, smg_compile_options *io) {
+    j->again = false;
+    io->driver = smg_verdicts_facts(&j->verdicts);
+    io->plan_anew = j->made > 0;
+    io->late_plan = io->passes.rivals == 0 && j->made >= SMG_MOST_PLANS - SMG_PLANS_BY_TIME;
+}
+
+/* What is not to be had when the driver refuses modules of the prepare list: out, by buffer. */
+static void mark_unprepared(const smg_bundle *b, const smg_vk_built *built, int modules, bool *out) {
+    for (int i = 0; i < b->prepare.count; i++) {
+        const smg_bstep *step = &b->prepare.items[i];
+        bool missing = step->module < modules && isinf(built[step->module].spills);
+        for (int k = 0; k < step->binding_count; k++)
+            missing = missing || (!step->bindings[k].written && out[step->bindings[k].buffer]);
+        for (int k = 0; k < step->binding_count; k++)
+            if (missing && step->bindings[k].written) out[step->bindings[k].buffer] = true;
+    }
+    for (int i = 0; i < b->buffers.count; i++)
+        for (int k = 0; k < b->buffers.items[i].member_count; k++)
+            out[i] = out[i] || out[b->buffers.items[i].members[k]];
+}
+
+static bool reads_any(const smg_bstep *step, const bool *buffers) {
+    for (int i = 0; i < step->binding_count; i++)
+        if (!step->bindings[i].written && buffers[step->bindings[i].buffer]) return true;
+    return false;
+}
+
+/* A kept plan is what came out of this at an earlier time; it is made anew where it is not built any more. A kernel
+ * whose weights are not prepared counts as one that is not built. */
+bool smg_judge_leaves(void *judge, const smg_vk_built *built, int modules) {
+    static const smg_vk_built unknown = {-1, -1, -1, -1};
+    smg_judge *j = judge;
+    const smg_compilation *c = j->c;
+    const smg_bvariant *list = &c->bundle->variants.items[0];
+    int most = c->options.passes.rivals > 0 ? MOST_TUNING_PLANS : SMG_MOST_PLANS;
+    bool refused = false;
+    if (c->options.rank > 0 || ++j->made >= most) return false;
+    bool *unprepared = SMG_ARENA_ARRAY(j->verdicts.arena, bool, (size_t)c->bundle->buffers.count + 1);
+    if (unprepared == NULL) return false;
+    mark_unprepared(c->bundle, built, modules, unprepared);
+    for (int i = 0; i < list->run.count; i++) {
+        int module = list->run.items[i].module;
+        smg_vk_built of = module < modules ? built[module] : unknown;
+        if (reads_any(&list->run.items[i], unprepared)) of.spills = HUGE_VAL;
+        if (c->plan != NULL) smg_compile_judge(c, i, &of, &j->verdicts);
+        refused = refused || isinf(of.spills);
+    }
+    j->again = c->plan != NULL ? smg_verdicts_want_plan(c, &j->verdicts) : refused;
+    return j->again;
+}
+
+/* Its pipelines are built and dropped. */
+static smg_status build_once(const smg_compilation *c, smg_vk_device *device, smg_judge *j) {
+    smg_program *program = NULL;
+    const smg_program_options options = {
+        .expected = c->nominal, .leaves = smg_judge_leaves, .leaves_user = j, .pipelines_only = true};
+    j->c = c;
+    smg_status status = smg_program_create(c->ctx, c->bundle, device, &options, &program);
+    smg_program_destroy(program);
+    return status;
+}
+
+smg_status smg_compile_for_driver(smg_context *ctx, const smg_graph *g, const smg_target *target, smg_vk_device *device,
+                                  smg_arena *arena, smg_compile_options *io, smg_compilation **out) {
+    smg_judge judge = {.made = 0};
+    smg_status status;
+    SMG_TRY(smg_verdicts_begin(&judge.verdicts, arena, &io->driver));
+    *out = NULL;
+    do {
+        smg_compilation_destroy(*out);
+        *out = NULL;
+        smg_judge_begin(&judge, io);
+        SMG_TRY(smg_compile_open(ctx, g, target, io, out));
+        status = build_once(*out, device, &judge);
+        if (judge.again) smg_context_clear_error(ctx);
+    } while (judge.again);
+    return status;
+}
+
+#else
+
+smg_status smg_compile_for_driver(smg_context *ctx, const smg_graph *g, const smg_target *target, smg_vk_device *device,
+                                  smg_arena *arena, smg_compile_options *io, smg_compilation **out) {
+    (void)g, (void)target, (void)device, (void)arena, (void)io;
+    *out = NULL;
+    return smg_fail(ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan: no driver can be asked");
+}
+
 #endif

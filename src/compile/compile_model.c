@@ -90,62 +90,13 @@ static smg_status take_samples(compiled *o, smg_compile_options *options) {
     return SMG_OK;
 }
 
-/* ---- kernels that the driver makes nothing good of, or other than prices say: another plan ----------- */
+/* ---- plans until the driver's compiler has nothing against one ---------------------------------------- */
 
 typedef struct plans {
     compiled *o;
     const smg_open_parts *more;
-    smg_verdicts verdicts;
-    int made;
-    bool again;
+    smg_judge judge;
 } plans;
-
-#define MOST_TUNING_PLANS 32 /* each leaves a schedule out that is not built, at least */
-
-/* What is not to be had when the driver refuses modules of the prepare list: out, by buffer. */
-static void mark_unprepared(const smg_bundle *b, const smg_vk_built *built, int modules, bool *out) {
-    for (int i = 0; i < b->prepare.count; i++) {
-        const smg_bstep *step = &b->prepare.items[i];
-        bool missing = step->module < modules && isinf(built[step->module].spills);
-        for (int k = 0; k < step->binding_count; k++)
-            missing = missing || (!step->bindings[k].written && out[step->bindings[k].buffer]);
-        for (int k = 0; k < step->binding_count; k++)
-            if (missing && step->bindings[k].written) out[step->bindings[k].buffer] = true;
-    }
-    for (int i = 0; i < b->buffers.count; i++)
-        for (int k = 0; k < b->buffers.items[i].member_count; k++)
-            out[i] = out[i] || out[b->buffers.items[i].members[k]];
-}
-
-static bool reads_any(const smg_bstep *step, const bool *buffers) {
-    for (int i = 0; i < step->binding_count; i++)
-        if (!step->bindings[i].written && buffers[step->bindings[i].buffer]) return true;
-    return false;
-}
-
-/* For smg_program_options.leaves. A kept plan is what came out of this at an earlier time; it is made anew where it is
- * not built any more. A kernel whose weights are not prepared counts as one that is not built. */
-static bool leaves(void *user, const smg_vk_built *built, int modules) {
-    static const smg_vk_built unknown = {-1, -1, -1, -1};
-    plans *p = user;
-    const smg_compilation *c = p->o->c;
-    const smg_bvariant *list = &c->bundle->variants.items[0];
-    int most = c->options.passes.rivals > 0 ? MOST_TUNING_PLANS : SMG_MOST_PLANS;
-    bool refused = false;
-    if (c->options.rank > 0 || ++p->made >= most) return false;
-    bool *unprepared = SMG_ARENA_ARRAY(p->o->arena, bool, (size_t)c->bundle->buffers.count + 1);
-    if (unprepared == NULL) return false;
-    mark_unprepared(c->bundle, built, modules, unprepared);
-    for (int i = 0; i < list->run.count; i++) {
-        int module = list->run.items[i].module;
-        smg_vk_built of = module < modules ? built[module] : unknown;
-        if (reads_any(&list->run.items[i], unprepared)) of.spills = HUGE_VAL;
-        if (c->plan != NULL) smg_compile_judge(c, i, &of, &p->verdicts);
-        refused = refused || isinf(of.spills);
-    }
-    p->again = c->plan != NULL ? smg_verdicts_want_plan(c, &p->verdicts) : refused;
-    return p->again;
-}
 
 /* ---- later plans: hints, and what is not built ------------------------------------------------------- */
 
@@ -310,7 +261,7 @@ static smg_status make_parts(compiled *o, const smg_model_desc *desc, smg_model_
     parts->program.uploaded = smg_source_uploaded;
     parts->program.user = o->source;
     parts->program.make_variant = make_variant;
-    parts->program.leaves = leaves;
+    parts->program.leaves = smg_judge_leaves;
     parts->program.memory_bytes = desc->memory_bytes;
     parts->plan_again = plan_again;
     parts->planned_again = planned_again;
@@ -326,32 +277,31 @@ static smg_status try_plan(plans *p, const smg_model_desc *desc, smg_model_parts
     smg_target target;
     smg_compile_options options = smg_compile_options_of(desc);
     SMG_TRY(take_samples(o, &options));
-    options.driver = smg_verdicts_facts(&p->verdicts);
-    options.plan_anew = p->made > 0;
     options.measured = p->more->measured;
     options.passes = p->more->passes;
-    options.late_plan = options.passes.rivals == 0 && p->made >= SMG_MOST_PLANS - SMG_PLANS_BY_TIME;
+    smg_judge_begin(&p->judge, &options);
     smg_vk_plan_target(parts->device, desc->nominal_rates, &target);
     if (p->more->target != NULL) target = *p->more->target;
     SMG_TRY(smg_compile_open(o->ctx, o->source->graph, &target, &options, &o->c));
     o->interface->nominal = o->c->nominal;
     parts->bundle = o->c->bundle;
     parts->program.variant_user = o->c;
-    parts->program.leaves_user = p;
+    parts->program.leaves_user = &p->judge;
+    p->judge.c = o->c;
     return smg_model_make(o->ctx, parts, out_model);
 }
 
 static smg_status make_model(compiled *o, const smg_model_desc *desc, const smg_open_parts *more,
                              smg_model_parts *parts, smg_model **out_model) {
     plans p = {.o = o, .more = more};
-    SMG_TRY(smg_verdicts_begin(&p.verdicts, o->arena, &more->driver));
+    SMG_TRY(smg_verdicts_begin(&p.judge.verdicts, o->arena, &more->driver));
     SMG_TRY(make_parts(o, desc, parts));
     smg_status status = try_plan(&p, desc, parts, out_model);
-    while (p.again) {
+    while (p.judge.again) {
         smg_context_clear_error(o->ctx);
         smg_compilation_destroy(o->c);
         o->c = NULL;
-        p.again = false;
+        p.judge.again = false;
         status = try_plan(&p, desc, parts, out_model);
     }
     return status;

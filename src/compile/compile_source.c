@@ -206,31 +206,35 @@ static void drop_device(const smg_model_desc *desc, smg_vk_device *device) {
     if (device != desc->on) smg_vk_close(device);
 }
 
-static smg_status device_target(smg_context *ctx, const smg_model_desc *desc, smg_target *out_target) {
-    smg_vk_device *device = NULL;
-    smg_status status = take_device(ctx, desc, &device);
-    if (status == SMG_OK) smg_vk_plan_target(device, desc->nominal_rates, out_target);
-    drop_device(desc, device);
-    return status;
+static void plan_target(const smg_model_desc *desc, const smg_vk_device *device, smg_target *out_target) {
+    smg_vk_plan_target(device, desc->nominal_rates, out_target);
 }
 
 #else
 
 static smg_status take_device(smg_context *ctx, const smg_model_desc *desc, smg_vk_device **out_device) {
     (void)desc, (void)out_device;
-    return smg_fail(ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan, and weights are prepared by a device");
+    return smg_fail(ctx, SMG_UNSUPPORTED,
+                    "this smg was built without Vulkan: a target is to be named, and none prepares weights");
 }
 
 static void drop_device(const smg_model_desc *desc, smg_vk_device *device) {
     (void)desc, (void)device;
 }
 
-static smg_status device_target(smg_context *ctx, const smg_model_desc *desc, smg_target *out_target) {
-    (void)desc, (void)out_target;
-    return smg_fail(ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan: a target is to be named");
+static void plan_target(const smg_model_desc *desc, const smg_vk_device *device, smg_target *out_target) {
+    (void)desc, (void)device, (void)out_target;
 }
 
 #endif
+
+static smg_status device_target(smg_context *ctx, const smg_model_desc *desc, smg_target *out_target) {
+    smg_vk_device *device = NULL;
+    smg_status status = take_device(ctx, desc, &device);
+    if (status == SMG_OK) plan_target(desc, device, out_target);
+    drop_device(desc, device);
+    return status;
+}
 
 /* ---- bundles ------------------------------------------------------------------------------------------ */
 
@@ -256,14 +260,15 @@ static smg_status write_in(smg_arena *arena, smg_source *source, const smg_bundl
     smg_compile_options options = smg_compile_options_of(model);
     smg_ahead_target *targets = SMG_ARENA_ARRAY(arena, smg_ahead_target, (size_t)count);
     if (targets == NULL) return SMG_MEMORY;
-    if (desc->target_count > 0) {
-        SMG_TRY(named_targets(ctx, desc, arena, targets));
-    } else {
-        SMG_TRY(device_target(ctx, model, &targets[0].target));
+    bool named = desc->target_count > 0;
+    if (named) SMG_TRY(named_targets(ctx, desc, arena, targets));
+    smg_status status = !named || desc->prepared ? take_device(ctx, model, &device) : SMG_OK;
+    if (status == SMG_OK && !named) {
+        plan_target(model, device, &targets[0].target);
         targets[0].name = targets[0].match = targets[0].target.name;
+        targets[0].built_on = device;
     }
-    smg_status status = desc->prepared ? take_device(ctx, model, &device) : SMG_OK;
-    targets[0].prepare_on = device;
+    if (desc->prepared) targets[0].prepare_on = device;
     if (status == SMG_OK) status = take_samples(source, &options, &samples);
     if (status == SMG_OK) status = smg_compile_ahead(ctx, source, targets, count, &options, path);
     smg_arrays_destroy(samples);

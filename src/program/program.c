@@ -82,6 +82,7 @@ static smg_status build(smg_program *p) {
         status = make_pipelines(p);
     }
     SMG_TRY(status);
+    if (p->options.pipelines_only) return SMG_OK;
     SMG_TRY(make_diagnostics(p));
     smg_program_mark_scratch(p);
     SMG_TRY(smg_program_place_constants(p));

@@ -49,6 +49,7 @@ typedef struct smg_program_options {
     const int64_t
         *nominal;         /* one per symbol: the sizes that a step's estimate is for; NULL: any. Outlives the program */
     bool prepare_only;    /* for smg_program_read_derived: it runs nothing, and has no pipelines of run lists */
+    bool pipelines_only;  /* for `leaves`: it runs nothing, and nothing is uploaded */
     int64_t memory_bytes; /* the most device memory for constants, scratch, values and states; 0: any */
     int64_t prepare_bytes; /* scratch that the prepare list may hold at a time where it can be split; 0: 64 MiB */
 } smg_program_options;

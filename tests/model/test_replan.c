@@ -411,11 +411,39 @@ static void a_driver_that_builds_nothing_is_told_of(void **state) {
     assert_int_equal(open_and_check(f), before);
 }
 
+/* Of a plan that is written to a file. */
+static void what_is_compiled_ahead_is_built(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
+    smg_compile_options options = {0};
+    smg_compilation *c = NULL;
+    open_and_check(f);
+    smg_choice first = smg_model_compilation(f->model)->plan->steps.items[0].choice;
+    say_all_spill(f, (double)smg_vk_target(f->dev)->registers_lane);
+    for (int judged = 0; judged < 2; judged++) {
+        assert_int_equal(
+            smg_compile_for_driver(f->ctx, f->source.graph, smg_vk_target(f->dev), f->dev, f->arena, &options, &c),
+            SMG_OK);
+        assert_true(options.driver.rejected_count > 0);
+        assert_true(c->plan->steps.items[0].choice.schedule != first.schedule);
+        smg_compilation_destroy(c);
+    }
+    options = (smg_compile_options){0};
+    PFN_vkCreateComputePipelines real = f->dev->fn.CreateComputePipelines;
+    f->dev->fn.CreateComputePipelines = create_nothing;
+    assert_int_not_equal(
+        smg_compile_for_driver(f->ctx, f->source.graph, smg_vk_target(f->dev), f->dev, f->arena, &options, &c), SMG_OK);
+    assert_non_null(strstr(smg_context_error(f->ctx), "vkCreateComputePipelines"));
+    f->dev->fn.CreateComputePipelines = real;
+    smg_compilation_destroy(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_kernel_that_spills_is_planned_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(the_last_plan_is_kept, setup_cached, teardown),
         cmocka_unit_test_setup_teardown(registers_that_are_taken_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_compiled_ahead_is_built, setup, teardown),
         cmocka_unit_test_setup_teardown(plans_are_not_made_for_ever, setup, teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_is_not_built_is_planned_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(a_kept_plan_that_is_not_built_is_made_anew, setup_cached, teardown),
