@@ -25,15 +25,11 @@ smg_driver_facts smg_verdicts_facts(const smg_verdicts *v) {
     return (smg_driver_facts){v->rejected.items, v->rejected.count, v->taken.items, v->taken.count};
 }
 
-static bool is_rejected(const smg_verdicts *v, const smg_choice *choice) {
-    for (int i = 0; i < v->rejected.count; i++)
-        if (v->rejected.items[i].schedule == choice->schedule) return true;
-    return false;
-}
-
 static void reject(const smg_compilation *c, const smg_pstep *step, const smg_choice *choice, double spills,
                    smg_verdicts *v) {
-    smg_choice *slot = is_rejected(v, choice) ? NULL : SMG_ARRAY_PUSH(v->arena, &v->rejected);
+    const smg_driver_facts known = smg_verdicts_facts(v);
+    if (smg_driver_rejects(&known, choice->schedule)) return;
+    smg_choice *slot = SMG_ARRAY_PUSH(v->arena, &v->rejected);
     if (slot == NULL) return;
     *slot = *choice;
     v->spoilt = true;
@@ -46,12 +42,6 @@ static void reject(const smg_compilation *c, const smg_pstep *step, const smg_ch
                 c->source->name, spills);
 }
 
-static bool is_taken(const smg_verdicts *v, const smg_choice *choice) {
-    for (int i = 0; i < v->taken.count; i++)
-        if (v->taken.items[i].schedule == choice->schedule) return true;
-    return false;
-}
-
 /* A core may hold fewer of its workgroups at a time than the price counts on. */
 static void take(const smg_compilation *c, const smg_pstep *step, const smg_choice *choice, double registers,
                  smg_verdicts *v) {
@@ -60,7 +50,9 @@ static void take(const smg_compilation *c, const smg_pstep *step, const smg_choi
     double seconds = smg_plan_seconds_taking(step, &c->target, c->nominal, (int64_t)registers);
     if (seconds <= before) return;
     v->dearer += seconds - before;
-    smg_taken *slot = is_taken(v, choice) ? NULL : SMG_ARRAY_PUSH(v->arena, &v->taken);
+    const smg_driver_facts known = smg_verdicts_facts(v);
+    if (smg_driver_registers(&known, choice->schedule) > 0) return;
+    smg_taken *slot = SMG_ARRAY_PUSH(v->arena, &v->taken);
     if (slot == NULL) return;
     *slot = (smg_taken){choice->schedule, (int64_t)registers};
     smg_log(c->ctx, SMG_LOG_INFO, "kernel '%s' of '%s' takes %.0f registers, and so %.2f us for %.2f by its price",
@@ -74,8 +66,8 @@ void smg_compile_judge(const smg_compilation *c, int step, const smg_vk_built *b
     bool measured = c->options.passes.rivals > 0 || of->measured != NULL;
     if (built->spills >= (measured ? HUGE_VAL : (double)c->target.spills_lane))
         reject(c, of, choice, built->spills, io);
-    else if (!measured)
-        take(c, of, choice, built->lane_registers, io);
+    else if (!measured && built->of_lane)
+        take(c, of, choice, built->registers, io);
 }
 
 #define MUCH_DEARER 0.01 /* of a run: what is less is not worth the wait for another plan */
@@ -127,7 +119,7 @@ static bool reads_any(const smg_bstep *step, const bool *buffers) {
 /* A kept plan is what came out of this at an earlier time; it is made anew where it is not built any more. A kernel
  * whose weights are not prepared counts as one that is not built. */
 bool smg_judge_leaves(void *judge, const smg_vk_built *built, int modules) {
-    static const smg_vk_built unknown = {-1, -1, -1, -1};
+    static const smg_vk_built unknown = {-1, -1, -1, false};
     smg_judge *j = judge;
     const smg_compilation *c = j->c;
     const smg_bvariant *list = &c->bundle->variants.items[0];

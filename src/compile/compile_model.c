@@ -276,10 +276,10 @@ static smg_status try_plan(plans *p, const smg_model_desc *desc, smg_model_parts
     compiled *o = p->o;
     smg_target target;
     smg_compile_options options = smg_compile_options_of(desc);
-    SMG_TRY(take_samples(o, &options));
     options.measured = p->more->measured;
     options.passes = p->more->passes;
     smg_judge_begin(&p->judge, &options);
+    SMG_TRY(take_samples(o, &options));
     smg_vk_plan_target(parts->device, desc->nominal_rates, &target);
     if (p->more->target != NULL) target = *p->more->target;
     SMG_TRY(smg_compile_open(o->ctx, o->source->graph, &target, &options, &o->c));
@@ -301,7 +301,6 @@ static smg_status make_model(compiled *o, const smg_model_desc *desc, const smg_
         smg_context_clear_error(o->ctx);
         smg_compilation_destroy(o->c);
         o->c = NULL;
-        p.judge.again = false;
         status = try_plan(&p, desc, parts, out_model);
     }
     return status;

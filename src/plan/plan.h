@@ -56,6 +56,9 @@ typedef struct smg_driver_facts {
     const smg_taken *taken; /* prices are by these in place of a guess */
     int taken_count;
 } smg_driver_facts;
+/* Of a schedule, as in smg_choice. Registers: 0, nobody knows. */
+bool smg_driver_rejects(const smg_driver_facts *facts, uint64_t schedule);
+int64_t smg_driver_registers(const smg_driver_facts *facts, uint64_t schedule);
 
 /* What was measured of some nodes at some sizes. */
 typedef struct smg_measured {

@@ -148,22 +148,28 @@ static smg_status try_program(trial *t, const smg_schedule *s, smg_kernel *k, sm
     return SMG_OK;
 }
 
-/* With nothing else to be had, what was rejected is better than nothing. */
-static bool is_rejected(trial *t, const smg_schedule *s) {
-    const smg_plan_options *o = t->p->options;
-    uint64_t choice = o->driver.rejected_count > 0 && !t->takes_all ? smg_schedule_hash(t->best->at, s) : 0;
-    for (int i = 0; i < o->driver.rejected_count && !t->takes_all; i++)
-        if (o->driver.rejected[i].schedule == choice) return true;
+bool smg_driver_rejects(const smg_driver_facts *facts, uint64_t schedule) {
+    for (int i = 0; i < facts->rejected_count; i++)
+        if (facts->rejected[i].schedule == schedule) return true;
     return false;
 }
 
-/* Registers that the driver's compiler takes; 0: nobody knows. */
+int64_t smg_driver_registers(const smg_driver_facts *facts, uint64_t schedule) {
+    for (int i = 0; i < facts->taken_count; i++)
+        if (facts->taken[i].schedule == schedule) return facts->taken[i].registers;
+    return 0;
+}
+
+/* With nothing else to be had, what was rejected is better than nothing. */
+static bool is_rejected(const trial *t, const smg_schedule *s) {
+    const smg_driver_facts *driver = &t->p->options->driver;
+    if (driver->rejected_count == 0 || t->takes_all) return false;
+    return smg_driver_rejects(driver, smg_schedule_hash(t->best->at, s));
+}
+
 static int64_t taken_by_driver(const trial *t, const smg_schedule *s) {
     const smg_driver_facts *driver = &t->p->options->driver;
-    uint64_t choice = driver->taken_count > 0 ? smg_schedule_hash(t->best->at, s) : 0;
-    for (int i = 0; i < driver->taken_count; i++)
-        if (driver->taken[i].schedule == choice) return driver->taken[i].registers;
-    return 0;
+    return driver->taken_count > 0 ? smg_driver_registers(driver, smg_schedule_hash(t->best->at, s)) : 0;
 }
 
 static bool is_among(const smg_node_id *nodes, int count, smg_node_id node) {

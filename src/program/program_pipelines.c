@@ -152,14 +152,14 @@ int smg_program_pipeline_slots(int modules) {
 }
 
 smg_vk_built smg_program_built(const smg_program *p, int module) {
-    smg_vk_built most = {-1, -1, -1, -1};
+    smg_vk_built most = {-1, -1, -1, false};
     for (int i = module * FORMS; module < p->known_modules && i < (module + 1) * FORMS; i++) {
         if (p->pipelines[i] == NULL) continue;
         smg_vk_built built = smg_vk_pipeline_built(p->pipelines[i]);
         if (built.spills > most.spills) most.spills = built.spills;
         if (built.registers > most.registers) most.registers = built.registers;
         if (built.shared > most.shared) most.shared = built.shared;
-        if (built.lane_registers > most.lane_registers) most.lane_registers = built.lane_registers;
+        most.of_lane = most.of_lane || built.of_lane;
     }
     return most;
 }

@@ -168,10 +168,10 @@ void smg_vk_keep_stats(smg_vk_device *dev, bool keep);
 /* What the driver's compiler made of a module, as it counts; -1: it does not say. Found out when a module is first
  * built on a driver that tells, with a log line where it spills, and kept in a cache file. */
 typedef struct smg_vk_built {
-    double spills;         /* registers of a lane stored to memory and loaded again */
-    double registers;      /* of a lane; of a whole subgroup by some */
-    double shared;         /* bytes of a workgroup */
-    double lane_registers; /* registers, where they are a lane's, of 32 bits */
+    double spills;    /* registers of a lane stored to memory and loaded again */
+    double registers; /* of a lane; of a whole subgroup by some */
+    double shared;    /* bytes of a workgroup */
+    bool of_lane;     /* registers are a lane's, of 32 bits */
 } smg_vk_built;
 smg_vk_built smg_vk_pipeline_built(const smg_vk_pipeline *pipeline);
 

@@ -38,7 +38,7 @@ smg_status smg_vk_module_add(smg_vk_device *dev, uint64_t key, smg_vk_built buil
     return SMG_OK;
 }
 
-/* "# module <16 digits> SPILLS REGISTERS SHARED LANE_REGISTERS" */
+/* "# module <16 digits> SPILLS REGISTERS SHARED OF_LANE" */
 static smg_status read_line(smg_vk_device *dev, const char *line) {
     size_t skip = sizeof line_word - 1;
     if (strncmp(line, line_word, skip) != 0) return SMG_OK;
@@ -48,7 +48,7 @@ static smg_status read_line(smg_vk_device *dev, const char *line) {
     double numbers[4];
     for (int i = 0; i < 4; i++) numbers[i] = (double)strtoll(end, &end, 10);
     if (*end != '\n' || smg_vk_module_find(dev, key)) return SMG_OK;
-    return smg_vk_module_add(dev, key, (smg_vk_built){numbers[0], numbers[1], numbers[2], numbers[3]});
+    return smg_vk_module_add(dev, key, (smg_vk_built){numbers[0], numbers[1], numbers[2], numbers[3] > 0});
 }
 
 smg_status smg_vk_modules_load(smg_vk_device *dev) {
@@ -78,8 +78,8 @@ void smg_vk_modules_store(smg_vk_device *dev) {
     for (int i = first; i < dev->modules.count; i++) {
         const smg_vk_module_fact *m = &dev->modules.items[i];
         if (isinf(m->built.spills)) continue;
-        smg_text_addf(&body, "%s%016llx %.0f %.0f %.0f %.0f\n", line_word, (unsigned long long)m->key, m->built.spills,
-                      m->built.registers, m->built.shared, m->built.lane_registers);
+        smg_text_addf(&body, "%s%016llx %.0f %.0f %.0f %d\n", line_word, (unsigned long long)m->key, m->built.spills,
+                      m->built.registers, m->built.shared, m->built.of_lane);
     }
     smg_target_print(&dev->target, &body);
     smg_vk_kept_write(dev, &modules, path, &body);

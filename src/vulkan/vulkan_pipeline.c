@@ -159,7 +159,7 @@ static void look_up(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc)
     bool tells = dev->features.statistics.pipelineExecutableInfo && dev->fn.GetPipelineExecutablePropertiesKHR &&
                  dev->fn.GetPipelineExecutableStatisticsKHR;
     if (known && isinf(known->built.spills)) known = NULL;
-    pipeline->built_as = known ? known->built : (smg_vk_built){-1, -1, -1, -1};
+    pipeline->built_as = known ? known->built : (smg_vk_built){-1, -1, -1, false};
     pipeline->unknown = !known && tells;
     pipeline->has_stats = tells && (dev->keep_stats || pipeline->unknown);
 }
@@ -219,7 +219,7 @@ static smg_status keep_refusal(smg_vk_pipeline *pipeline) {
     if (result == VK_SUCCESS || result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
         result == VK_ERROR_DEVICE_LOST)
         return SMG_OK;
-    return smg_vk_module_add(pipeline->dev, pipeline->key, (smg_vk_built){HUGE_VAL, -1, -1, -1});
+    return smg_vk_module_add(pipeline->dev, pipeline->key, (smg_vk_built){HUGE_VAL, -1, -1, false});
 }
 
 bool smg_vk_refuses(const smg_vk_device *dev, const smg_vk_pipeline_desc *desc) {

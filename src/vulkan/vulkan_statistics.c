@@ -139,16 +139,17 @@ static double spilled_to_shared(const smg_target *target, const smg_vk_asked *as
 }
 
 smg_vk_built smg_vk_built_of(const smg_target *target, const smg_vk_asked *asked, const smg_vk_stat *stats, int count) {
-    smg_vk_built built = {-1, -1, -1, -1};
-    double *const sums[] = {&built.spills, &built.registers, &built.shared, &built.lane_registers};
+    smg_vk_built built = {-1, -1, -1, false};
+    double *const sums[] = {&built.spills, &built.registers, &built.shared, &built.registers};
     bool takes_shared = false;
     for (int i = 0; i < count; i++) {
-        for (size_t k = 0; k < SMG_COUNT_OF(names); k++)
-            if (same_letters(stats[i].name, names[k].name))
-                add(sums[names[k].what], fmod(stats[i].value, WORD_RANGE) / names[k].each);
+        for (size_t k = 0; k < SMG_COUNT_OF(names); k++) {
+            if (!same_letters(stats[i].name, names[k].name)) continue;
+            add(sums[names[k].what], fmod(stats[i].value, WORD_RANGE) / names[k].each);
+            built.of_lane = built.of_lane || names[k].what == LANE_REGISTERS;
+        }
         takes_shared = takes_shared || same_letters(stats[i].name, "sharedmemorysize");
     }
-    if (built.lane_registers >= 0) add(&built.registers, built.lane_registers);
     if (takes_shared) add(&built.spills, spilled_to_shared(target, asked, built.registers, built.shared));
     return built;
 }

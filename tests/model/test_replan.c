@@ -132,7 +132,7 @@ static void say_spills(fixture *f, const smg_bmodule *module, double spills) {
             f->dev->modules.items[i].built.spills = spills;
             known = true;
         }
-        if (!known) assert_int_equal(smg_vk_module_add(f->dev, key, (smg_vk_built){spills, 255, -1, 255}), SMG_OK);
+        if (!known) assert_int_equal(smg_vk_module_add(f->dev, key, (smg_vk_built){spills, 255, -1, true}), SMG_OK);
     }
 }
 
@@ -186,9 +186,9 @@ static void the_last_plan_is_kept(void **state) {
 }
 
 /* Four or fewer plans of a graph for a GPU, whose driver takes so many registers for each kernel. */
-static int plans_by_registers(fixture *f, const smg_graph *g, double all, double of_lane, double *out_first,
+static int plans_by_registers(fixture *f, const smg_graph *g, double registers, bool of_lane, double *out_first,
                               double *out_last) {
-    const smg_vk_built built = {0, all, -1, of_lane};
+    const smg_vk_built built = {0, registers, -1, of_lane};
     smg_compile_options options = {.precision = SMG_TYPE_F16};
     smg_verdicts verdicts;
     smg_target target;
@@ -205,7 +205,7 @@ static int plans_by_registers(fixture *f, const smg_graph *g, double all, double
         if (plans++ == 0) *out_first = *out_last;
         for (int i = 0; i < options.driver.taken_count; i++) {
             if (options.driver.taken[i].schedule != step->choice.schedule) continue;
-            assert_int_equal(step->price.taken, (int64_t)of_lane);
+            assert_int_equal(step->price.taken, (int64_t)registers);
             assert_non_null(strstr(step->because, "takes"));
         }
         for (int i = 0; i < c->plan->steps.count; i++) smg_compile_judge(c, i, &built, &verdicts);
@@ -222,9 +222,9 @@ static void registers_that_are_taken_count(void **state) {
     smg_graph *g = NULL;
     double first = 0, last = 0;
     assert_int_equal(smg_graph_parse(f->ctx, product, strlen(product), "one", &g), SMG_OK);
-    assert_int_equal(plans_by_registers(f, g, 64, 64, &first, &last), 1);  /* as many as the price counts on */
-    assert_int_equal(plans_by_registers(f, g, 255, -1, &first, &last), 1); /* not those of a lane */
-    assert_in_range(plans_by_registers(f, g, 255, 255, &first, &last), 2, 4);
+    assert_int_equal(plans_by_registers(f, g, 64, true, &first, &last), 1);   /* as many as the price counts on */
+    assert_int_equal(plans_by_registers(f, g, 255, false, &first, &last), 1); /* not those of a lane */
+    assert_in_range(plans_by_registers(f, g, 255, true, &first, &last), 2, 4);
     assert_true(last > first);
     smg_graph_destroy(g);
 }

@@ -425,12 +425,12 @@ static void test_built(void **state) {
         smg_vk_asked asked;
         smg_vk_built built;
     } rows[] = {
-        {amd, 4, {0, 64}, {7, 256, 4096, 256}},          {amd, 1, {0, 64}, {-1, 256, -1, 256}},
-        {intel, 4, {0, 64}, {7, 96, 1024, -1}},          {nvidia, 2, {6656, 32}, {0, 255, 6656, 255}},
-        {nvidia, 2, {6144, 32}, {4, 255, 6656, 255}},    {nvidia, 3, {6656, 32}, {2, 255, 6656, 255}},
-        {beyond, 2, {9216, 128}, {0, 255, 24064, 255}},  {beyond, 2, {9216, 64}, {58, 255, 24064, 255}},
-        {beyond, 2, {16384, 64}, {30, 255, 24064, 255}}, {silent, 3, {0, 64}, {-1, -1, -1, -1}},
-        {offset, 2, {0, 64}, {4, 80, -1, 80}},
+        {amd, 4, {0, 64}, {7, 256, 4096, true}},          {amd, 1, {0, 64}, {-1, 256, -1, true}},
+        {intel, 4, {0, 64}, {7, 96, 1024, false}},        {nvidia, 2, {6656, 32}, {0, 255, 6656, true}},
+        {nvidia, 2, {6144, 32}, {4, 255, 6656, true}},    {nvidia, 3, {6656, 32}, {2, 255, 6656, true}},
+        {beyond, 2, {9216, 128}, {0, 255, 24064, true}},  {beyond, 2, {9216, 64}, {58, 255, 24064, true}},
+        {beyond, 2, {16384, 64}, {30, 255, 24064, true}}, {silent, 3, {0, 64}, {-1, -1, -1, false}},
+        {offset, 2, {0, 64}, {4, 80, -1, true}},
     };
     smg_target target;
     smg_target_init(&target);
@@ -441,7 +441,7 @@ static void test_built(void **state) {
         assert_true(fabs(built.spills - rows[i].built.spills) < 1e-9);
         assert_true(fabs(built.registers - rows[i].built.registers) < 1e-9);
         assert_true(fabs(built.shared - rows[i].built.shared) < 1e-9);
-        assert_true(fabs(built.lane_registers - rows[i].built.lane_registers) < 1e-9);
+        assert_int_equal(built.of_lane, rows[i].built.of_lane);
     }
 }
 
@@ -472,7 +472,7 @@ static void test_modules(void **state) {
     if (!smg_vk_target(f.dev)->fp16) desc.words = NULL;
     if (desc.words) {
         double before = spills_of(&f, &desc);
-        must(&f, smg_vk_module_add(f.dev, smg_vk_module_key(&desc), (smg_vk_built){42, 7, -1, 7}));
+        must(&f, smg_vk_module_add(f.dev, smg_vk_module_key(&desc), (smg_vk_built){42, 7, -1, true}));
         close_device(&f);
         open_device(&f);
         assert_true(fabs(spills_of(&f, &desc) - (before < 0 ? 42 : before)) < 1e-9);
