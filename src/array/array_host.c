@@ -19,6 +19,10 @@ double smg_tensor_get(const smg_tensor *tensor, int64_t index) {
     return smg_host_get(type_of(tensor), tensor->data, index);
 }
 
+void smg_tensor_read(const smg_tensor *tensor, int64_t from, int64_t count, double *out) {
+    smg_host_read(type_of(tensor), tensor->data, from, count, out);
+}
+
 void smg_tensor_set(smg_tensor *tensor, int64_t index, double value) {
     smg_host_set(type_of(tensor), tensor->data, index, value);
 }

@@ -9,6 +9,8 @@
 
 #include "compile/compile.h"
 
+#define BLOCK 512 /* elements that are read at a time */
+
 static double reduced_extent(const smg_graph *g, const smg_node *node, const int64_t *symbols) {
     double product = 1;
     const smg_node *operand = smg_graph_node(g, node->operand[0]);
@@ -74,21 +76,36 @@ smg_status smg_compile_allow(const smg_graph *g, smg_roundings roundings, const 
     return SMG_OK;
 }
 
-static double root_mean_square(const smg_array *a, int64_t count) {
-    double sum = 0;
-    int64_t finite = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (!isfinite(a->data[i])) continue;
-        sum += a->data[i] * a->data[i];
-        finite++;
-    }
-    return finite > 0 ? sqrt(sum / (double)finite) : 0;
+/* What an output should be: the reference's array, or another run's output, which is read a block at a time. */
+typedef struct wanted {
+    smg_type type;
+    int64_t count;
+    const double *data; /* NULL: the tensor has it */
+    const smg_tensor *tensor;
+} wanted;
+
+/* Elements [from, from + count), a block at most, as floats of the type: what is too large for it is infinite. */
+static void read_wanted(const wanted *w, int64_t from, int64_t count, double *out) {
+    double limit = smg_type_kind(w->type) == SMG_KIND_FLOAT ? smg_type_limit(w->type) : INFINITY;
+    if (w->data != NULL) memcpy(out, w->data + from, (size_t)count * sizeof *out);
+    if (w->data == NULL) smg_tensor_read(w->tensor, from, count, out);
+    for (int64_t i = 0; i < count; i++)
+        if (fabs(out[i]) >= limit) out[i] = copysign(INFINITY, out[i]);
 }
 
-/* What a value of the reference is as a float of the output's type, where that is another one: too large. */
-static double stored(smg_type type, double value) {
-    bool over = smg_type_kind(type) == SMG_KIND_FLOAT && fabs(value) >= smg_type_limit(type);
-    return over ? copysign(INFINITY, value) : value;
+static double root_mean_square(const wanted *w) {
+    double block[BLOCK], sum = 0;
+    int64_t finite = 0;
+    for (int64_t from = 0, n; from < w->count; from += n) {
+        n = w->count - from < BLOCK ? w->count - from : BLOCK;
+        read_wanted(w, from, n, block);
+        for (int64_t i = 0; i < n; i++) {
+            if (!isfinite(block[i])) continue;
+            sum += block[i] * block[i];
+            finite++;
+        }
+    }
+    return finite > 0 ? sqrt(sum / (double)finite) : 0;
 }
 
 static double error_of(double got, double want, double scale, double least) {
@@ -98,28 +115,33 @@ static double error_of(double got, double want, double scale, double least) {
     return size > 0 ? (fabs(got - want) - least) / size : INFINITY;
 }
 
-/* row_of: which row of `got` row i of the reference is; NULL: the same one. */
-static void compare(smg_array *want, const smg_tensor *got, const int64_t *row_of, smg_allowance allowed,
-                    smg_check_row *row) {
-    int64_t count = smg_array_elements(want);
-    int64_t width = row_of != NULL && want->dims[0] > 0 ? count / want->dims[0] : 0;
-    for (int64_t i = 0; i < count; i++) want->data[i] = stored(want->type, want->data[i]);
-    double scale = root_mean_square(want, count), least = least_of(want->type);
+/* Element `at` of the output. scale, least: as error_of has them. */
+static void compare_element(double value, double want, double scale, double least, int64_t at, smg_check_row *io) {
+    double relative = error_of(value, want, scale, least);
+    double absolute = relative > 0 ? fabs(value - want) : 0;
+    if (!(absolute <= io->max_abs)) io->max_abs = absolute;
+    if (relative <= io->max_rel) return;
+    io->max_rel = relative;
+    io->worst = at;
+    io->worst_got = value;
+    io->worst_want = want;
+}
+
+/* width: elements of a row; row_of: which row of `got` row i of the reference is; NULL: the same one. */
+static void compare(const wanted *want, const smg_tensor *got, int64_t width, const int64_t *row_of,
+                    smg_allowance allowed, smg_check_row *row) {
+    double wants[BLOCK], values[BLOCK];
     bool exact = smg_type_kind(want->type) != SMG_KIND_FLOAT;
+    double scale = exact ? 0 : root_mean_square(want), least = least_of(want->type);
     if (!exact && allowed.least > least) least = allowed.least;
-    row->elements = count;
+    row->elements = want->count;
     row->tolerance = exact ? 0 : allowed.relative;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t at = width > 0 ? row_of[i / width] * width + i % width : i;
-        double value = smg_tensor_get(got, at);
-        double relative = error_of(value, want->data[i], exact ? 0 : scale, least);
-        double absolute = relative > 0 ? fabs(value - want->data[i]) : 0;
-        if (!(absolute <= row->max_abs)) row->max_abs = absolute;
-        if (relative <= row->max_rel) continue;
-        row->max_rel = relative;
-        row->worst = at;
-        row->worst_got = value;
-        row->worst_want = want->data[i];
+    for (int64_t i = 0, n; i < want->count; i += n) {
+        int64_t left = width - i % width, at = row_of != NULL ? row_of[i / width] * width + i % width : i;
+        n = left < BLOCK ? left : BLOCK;
+        read_wanted(want, i, n, wants);
+        smg_tensor_read(got, at, n, values);
+        for (int64_t k = 0; k < n; k++) compare_element(values[k], wants[k], scale, least, at + k, row);
     }
     row->pass = row->max_rel <= row->tolerance;
 }
@@ -223,7 +245,9 @@ static smg_status check_in(smg_context *ctx, const checked_run *r, smg_arena *sc
     check->pass = true;
     for (int i = 0; i < g->outputs.count; i++) {
         check->rows[i].output = g->outputs.items[i].name;
-        compare(&out[i], &r->outputs[i], rows.row_of, allowed, &check->rows[i]);
+        const wanted want = {out[i].type, smg_array_elements(&out[i]), out[i].data, NULL};
+        int64_t width = rows.row_of != NULL && out[i].dims[0] > 0 ? want.count / out[i].dims[0] : want.count;
+        compare(&want, &r->outputs[i], width, rows.row_of, allowed, &check->rows[i]);
         check->pass = check->pass && check->rows[i].pass;
     }
     return SMG_OK;
@@ -254,14 +278,9 @@ smg_status smg_compile_check_some(smg_context *ctx, const smg_graph *g, smg_roun
     return check_run(ctx, &r, arena, out_check);
 }
 
-smg_status smg_compile_compare(smg_context *ctx, const smg_tensor *want, const smg_tensor *got, smg_allowance allowed,
-                               smg_check_row *out_row) {
-    smg_array array;
-    smg_arena *scratch = NULL;
-    SMG_TRY(smg_arena_create(ctx, &scratch));
-    smg_status status = smg_tensor_to_array(want, scratch, &array);
+void smg_compile_compare(const smg_tensor *want, const smg_tensor *got, smg_allowance allowed, smg_check_row *out_row) {
+    wanted all = {SMG_TYPE_F32, smg_tensor_elements(want), NULL, want};
+    smg_type_find(want->type, &all.type); /* none is f32 */
     *out_row = (smg_check_row){.output = want->name};
-    if (status == SMG_OK) compare(&array, got, NULL, allowed, out_row);
-    smg_arena_destroy(scratch);
-    return status;
+    compare(&all, got, all.count, NULL, allowed, out_row);
 }

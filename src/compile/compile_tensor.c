@@ -37,6 +37,6 @@ smg_status smg_tensor_to_array(const smg_tensor *tensor, smg_arena *arena, smg_a
     int64_t count = smg_tensor_elements(tensor);
     out->data = SMG_ARENA_ARRAY(arena, double, (size_t)count + 1);
     if (out->data == NULL) return SMG_MEMORY;
-    for (int64_t i = 0; i < count; i++) out->data[i] = smg_tensor_get(tensor, i);
+    smg_tensor_read(tensor, 0, count, out->data);
     return SMG_OK;
 }

@@ -143,7 +143,7 @@ static smg_status time_apart(smg_tuner *t, smg_model *model) {
     if (seconds == NULL) return SMG_MEMORY;
     SMG_TRY(smg_tuner_make_ready(t, model, true, &in_row));
     for (int r = 0; r < SMG_TUNE_ROUNDS; r++) {
-        SMG_TRY(smg_program_run(program));
+        SMG_TRY(smg_tuner_run_program(t, program));
         for (int i = 0; i < count; i++) seconds[i * SMG_TUNE_ROUNDS + r] = smg_program_step_time(program, i);
     }
     for (int i = 0; i < count; i++) {
@@ -172,7 +172,7 @@ static smg_status time_passes(smg_tuner *t, smg_model *model, list *out) {
     SMG_TRY(smg_tuner_warm_up(t, out->program));
     double start = smg_clock_seconds();
     for (int rounds = 0; !smg_tuner_is_enough(smg_clock_seconds() - start, t->options->seconds, rounds); rounds++) {
-        SMG_TRY(smg_program_run(out->program));
+        SMG_TRY(smg_tuner_run_program(t, out->program));
         add_times(out);
         if (smg_tuner_is_over(t, "schedules", 1) && (t->stopped || rounds + 1 >= SMG_TUNE_FEWEST)) break;
     }
@@ -346,7 +346,7 @@ static smg_status time_kernels(smg_tuner *t, smg_tune_turns *both) {
     double start = smg_clock_seconds();
     for (int rounds = 0; !smg_tuner_is_enough(smg_clock_seconds() - start, t->options->seconds, rounds); rounds++) {
         for (int i = 0; i < 2; i++) {
-            SMG_TRY(smg_tuner_run_turn(lists[i].program, in_row[i]));
+            SMG_TRY(smg_tuner_run_turn(t, lists[i].program, in_row[i]));
             add_times(&lists[i]);
         }
         if (smg_tuner_is_over(t, "turns", 1) && (t->stopped || rounds + 1 >= SMG_TUNE_FEWEST)) break;

@@ -9,7 +9,7 @@
 
 #define WARM 0.1      /* seconds before anything is measured */
 #define COLD_WARM 0.7 /* the same behind a pause: clocks of GPUs rise under sustained work alone */
-#define PAUSE 0.2
+#define PAUSE 1.5     /* those of an H200 were up 1.7 s behind work and down behind 2.4 */
 #define MOST_ROUNDS 400
 #define LONG 8.0     /* times as many seconds as were asked for, at most */
 #define MOST_LOST 64 /* times that the device is: then it is none to tune on */
@@ -51,11 +51,16 @@ smg_status smg_tuner_recover(smg_tuner *t, smg_status status, const char *what) 
     return smg_tuner_open_device(t);
 }
 
+smg_status smg_tuner_run_program(smg_tuner *t, smg_program *program) {
+    SMG_TRY(smg_program_run(program));
+    t->busy = smg_clock_seconds();
+    return SMG_OK;
+}
+
 smg_status smg_tuner_warm_up(smg_tuner *t, smg_program *program) {
     double start = smg_clock_seconds();
-    bool cold = start - t->warm > PAUSE && smg_vk_target(t->device)->type != SMG_DEVICE_CPU;
-    while (smg_clock_seconds() - start < (cold ? COLD_WARM : WARM)) SMG_TRY(smg_program_run(program));
-    t->warm = smg_clock_seconds();
+    bool cold = start - t->busy > PAUSE && smg_vk_target(t->device)->type != SMG_DEVICE_CPU;
+    while (smg_clock_seconds() - start < (cold ? COLD_WARM : WARM)) SMG_TRY(smg_tuner_run_program(t, program));
     return SMG_OK;
 }
 
@@ -78,9 +83,9 @@ smg_status smg_tuner_make_ready(smg_tuner *t, smg_model *model, bool stamped, in
     return smg_tuner_run(t, model);
 }
 
-smg_status smg_tuner_run_turn(smg_program *program, int in_row) {
-    if (in_row == 1) SMG_TRY(smg_program_run(program));
-    return smg_program_run(program);
+smg_status smg_tuner_run_turn(smg_tuner *t, smg_program *program, int in_row) {
+    if (in_row == 1) SMG_TRY(smg_tuner_run_program(t, program));
+    return smg_tuner_run_program(t, program);
 }
 
 smg_status smg_tuner_time_runs(smg_tuner *t, smg_tune_turns *both, const char *phase, double asked) {
@@ -94,7 +99,7 @@ smg_status smg_tuner_time_runs(smg_tuner *t, smg_tune_turns *both, const char *p
     double start = smg_clock_seconds();
     while (!smg_tuner_is_enough(smg_clock_seconds() - start, asked, rounds)) {
         for (int i = 0; i < 2; i++) {
-            SMG_TRY(smg_tuner_run_turn(smg_model_program(both->models[i]), in_row[i]));
+            SMG_TRY(smg_tuner_run_turn(t, smg_model_program(both->models[i]), in_row[i]));
             seconds[i][rounds] = smg_model_seconds(both->models[i]);
         }
         rounds++;

@@ -48,7 +48,7 @@ typedef struct smg_tuner {
     int failed, wrong;
     int lost;             /* times that the device was */
     smg_answer right;     /* of the unfused plan, or, where that is none, of the plan of prices */
-    double start, warm;   /* by the clock: of the tuning; when something was warm last */
+    double start, busy;   /* by the clock: of the tuning; when one run behind another ended last */
     double untuned, best; /* seconds of a run, of the plan of prices and the best so far; 0: not known */
     bool stopped;         /* by the caller */
 } smg_tuner;
@@ -74,6 +74,8 @@ void smg_tuner_close_device(smg_tuner *t);
  * often. */
 smg_status smg_tuner_recover(smg_tuner *t, smg_status status, const char *what);
 double smg_tuner_median(double *io_seconds, int count); /* sorts them */
+/* As smg_program_run, where more than one run comes in a row: the device's clocks are up behind it. */
+smg_status smg_tuner_run_program(smg_tuner *t, smg_program *program);
 /* By time: longer where the device was left alone before. */
 smg_status smg_tuner_warm_up(smg_tuner *t, smg_program *program);
 bool smg_tuner_is_enough(double seconds, double asked, int rounds);
@@ -83,7 +85,7 @@ smg_status smg_tuner_run(smg_tuner *t, smg_model *model);
  * first behind a pause. */
 smg_status smg_tuner_make_ready(smg_tuner *t, smg_model *model, bool stamped, int *out_in_row);
 /* Twice where a row is one run: the caches are its own then. */
-smg_status smg_tuner_run_turn(smg_program *program, int in_row);
+smg_status smg_tuner_run_turn(smg_tuner *t, smg_program *program, int in_row);
 smg_status smg_tuner_time_runs(smg_tuner *t, smg_tune_turns *both, const char *phase, double asked);
 
 /* compile_tune_cuts.c: other cuts of the plan of prices, and numbers of parts of its sums, into t->cuts. */
