@@ -55,7 +55,7 @@ static void close_side(side *s) {
     free(s->seconds);
 }
 
-static smg_status warm_up(side *sides, cli_arrays *arrays) {
+static smg_status warm_up(side *sides, const cli_arrays *arrays) {
     double start = smg_command_seconds();
     while (smg_command_seconds() - start < CLI_WARM_SECONDS) {
         for (int i = 0; i < 2; i++) CLI_TRY(smg_model_repeat(sides[i].model));

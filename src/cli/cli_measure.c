@@ -75,9 +75,12 @@ void cli_print_output(const smg_tensor *out, cli_text *text) {
     cli_text_add(text, "\n");
 }
 
-smg_status cli_run_in_row(smg_model *model, cli_arrays *arrays, int *out_runs) {
+smg_status cli_run_in_row(smg_model *model, const cli_arrays *arrays, int *out_runs) {
+    double start = smg_command_seconds();
     CLI_TRY(smg_model_set_runs(model, 0, out_runs));
-    return cli_run_arrays(model, arrays);
+    CLI_TRY(smg_model_run(model, arrays->inputs, arrays->count, NULL, 0));
+    bool paused = smg_command_seconds() - start > CLI_PAUSE_SECONDS;
+    return paused ? cli_warm_up(model, CLI_WARM_SECONDS) : SMG_OK;
 }
 
 static smg_status measure_runs(const cli_options *o, cli_arrays *arrays, smg_model *model, double *seconds, int repeats,

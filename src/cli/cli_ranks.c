@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 
 enum { LEAST_RUNS = 5 };
-static const double next_seconds = 0.02; /* the clock is up by then */
+static const double next_seconds = 0.1; /* of warming up behind a shorter one */
 static const double rank_seconds = 0.1;
 
 typedef struct ranked {
@@ -15,17 +15,20 @@ typedef struct ranked {
     enum { UNCHECKED, PASSED, FAILED } check;
 } ranked;
 
-static smg_status time_runs(const cli_options *o, smg_model *model, cli_arrays *arrays, bool first, double *seconds,
-                            ranked *r) {
+/* *io_busy: by the clock, when the rank before was measured; 0: none was. */
+static smg_status time_runs(const cli_job *job, smg_model *model, double *io_busy, double *seconds, ranked *r) {
+    const cli_options *o = job->o;
     int64_t limit = o->repeat > 0 ? o->repeat : CLI_MAX_REPEATS;
     int runs = 0;
-    CLI_TRY(cli_warm_up(model, first ? CLI_WARM_SECONDS : next_seconds));
-    CLI_TRY(cli_run_in_row(model, arrays, &r->in_row));
+    bool paused = smg_command_seconds() - *io_busy > CLI_PAUSE_SECONDS;
+    CLI_TRY(cli_warm_up(model, paused ? CLI_WARM_SECONDS : next_seconds));
+    CLI_TRY(cli_run_in_row(model, &job->arrays, &r->in_row));
     double start = smg_command_seconds();
     while (runs < limit && (o->repeat > 0 || runs < LEAST_RUNS || smg_command_seconds() - start < rank_seconds)) {
         CLI_TRY(smg_model_repeat(model));
         seconds[runs++] = smg_model_seconds(model);
     }
+    *io_busy = smg_command_seconds();
     r->spread = cli_spread_of(seconds, runs);
     return SMG_OK;
 }
@@ -39,22 +42,22 @@ static smg_status check_outputs(cli_job *job, smg_compilation *c, ranked *r) {
     return SMG_OK;
 }
 
-static smg_status time_opened(cli_job *job, smg_model *model, bool first, double *seconds, ranked *r) {
+static smg_status time_opened(cli_job *job, smg_model *model, double *io_busy, double *seconds, ranked *r) {
     const cli_options *o = job->o;
     cli_arrays *a = &job->arrays;
     smg_compilation_facts facts;
     CLI_TRY(smg_model_prepare(model, a->dims, a->dim_count));
-    if (first) CLI_TRY(cli_fill_arrays(o, a));
+    if (*io_busy <= 0) CLI_TRY(cli_fill_arrays(o, a));
     CLI_TRY(smg_compilation_get_facts(smg_model_compilation(model), &facts));
     r->estimate = facts.estimate;
     r->kernels = facts.kernels;
     for (int i = 0; i < a->output_count; i++) a->outputs[i].data = NULL; /* were the last model's */
     CLI_TRY(cli_run_arrays(model, a));
     if (o->check) CLI_TRY(check_outputs(job, smg_model_compilation(model), r));
-    return time_runs(o, model, a, first, seconds, r);
+    return time_runs(job, model, io_busy, seconds, r);
 }
 
-static smg_status time_rank(cli_job *job, smg_device *device, int rank, double *seconds, ranked *r) {
+static smg_status time_rank(cli_job *job, smg_device *device, int rank, double *io_busy, double *seconds, ranked *r) {
     smg_model *model = NULL;
     smg_model_desc desc = cli_job_desc(job);
     desc.on = device;
@@ -64,7 +67,7 @@ static smg_status time_rank(cli_job *job, smg_device *device, int rank, double *
     double start = smg_command_seconds();
     CLI_TRY(smg_source_open_model(job->source, &desc, &model));
     r->compile = smg_command_seconds() - start;
-    smg_status status = time_opened(job, model, rank == 0, seconds, r);
+    smg_status status = time_opened(job, model, io_busy, seconds, r);
     smg_model_close(model);
     return status;
 }
@@ -123,9 +126,10 @@ static smg_status time_ranks(cli_job *job, smg_device *device, ranked *ranks, do
     const cli_options *o = job->o;
     int count = (int)o->ranks;
     smg_device_facts facts;
+    double busy = 0;
     for (int i = 0; i < count; i++) {
         cli_progress("rank", (size_t)i, (size_t)count);
-        CLI_TRY(time_rank(job, device, i, seconds, &ranks[i]));
+        CLI_TRY(time_rank(job, device, i, &busy, seconds, &ranks[i]));
     }
     CLI_TRY(smg_device_get_facts(device, &facts));
     (o->json ? add_json : add_table)(job, &facts, ranks, count);

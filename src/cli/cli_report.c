@@ -143,10 +143,12 @@ smg_status cli_warm_up(smg_model *model, double seconds) {
     return SMG_OK;
 }
 
+/* A trace shows each run as it is, copies of inputs among it; clocks may fall while these are made. */
 static smg_status run_rounds(const cli_options *o, const cli_arrays *arrays, profile *p, cli_trace *trace) {
     for (int i = 0; i < PROFILE_ROUNDS; i++) {
         double start = smg_command_seconds();
-        CLI_TRY(smg_model_run(p->model, arrays->inputs, arrays->count, NULL, 0));
+        if (o->trace != NULL) CLI_TRY(smg_model_run(p->model, arrays->inputs, arrays->count, NULL, 0));
+        if (o->trace == NULL) CLI_TRY(smg_model_repeat(p->model));
         double end = smg_command_seconds();
         add_steps(p);
         if (o->trace != NULL) cli_trace_run(trace, p->model, start, end);
@@ -188,7 +190,7 @@ smg_status cli_profile(const cli_options *o, smg_model *model, const cli_arrays 
     CLI_TRY(smg_model_set_profile(model, true));
     CLI_TRY(smg_model_run(model, arrays->inputs, arrays->count, NULL, 0));
     CLI_TRY(cli_warm_up(model, CLI_WARM_SECONDS));
-    if (o->trace == NULL) CLI_TRY(smg_model_set_runs(model, 0, NULL)); /* a trace shows each run as it is */
+    if (o->trace == NULL) CLI_TRY(cli_run_in_row(model, arrays, NULL)); /* a trace shows each run as it is */
     smg_status status = measure(o, arrays, &p, text);
     free_groups(&p);
     if (status == SMG_OK) status = smg_model_set_runs(model, 1, NULL);

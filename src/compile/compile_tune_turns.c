@@ -57,9 +57,13 @@ smg_status smg_tuner_run_program(smg_tuner *t, smg_program *program) {
     return SMG_OK;
 }
 
+static bool is_paused(const smg_tuner *t) {
+    return smg_clock_seconds() - t->busy > PAUSE && smg_vk_target(t->device)->type != SMG_DEVICE_CPU;
+}
+
 smg_status smg_tuner_warm_up(smg_tuner *t, smg_program *program) {
     double start = smg_clock_seconds();
-    bool cold = start - t->busy > PAUSE && smg_vk_target(t->device)->type != SMG_DEVICE_CPU;
+    bool cold = is_paused(t);
     while (smg_clock_seconds() - start < (cold ? COLD_WARM : WARM)) SMG_TRY(smg_tuner_run_program(t, program));
     return SMG_OK;
 }
@@ -80,7 +84,8 @@ smg_status smg_tuner_make_ready(smg_tuner *t, smg_model *model, bool stamped, in
     SMG_TRY(smg_tuner_run(t, model));
     SMG_TRY(smg_tuner_warm_up(t, program));
     *out_in_row = smg_program_set_runs(program, 0);
-    return smg_tuner_run(t, model);
+    SMG_TRY(smg_tuner_run(t, model)); /* sends inputs once more, which may take long */
+    return is_paused(t) ? smg_tuner_warm_up(t, program) : SMG_OK;
 }
 
 smg_status smg_tuner_run_turn(smg_tuner *t, smg_program *program, int in_row) {
