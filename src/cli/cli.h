@@ -178,14 +178,6 @@ void cli_trace_end(cli_trace *trace);
 
 /* cli_report.c */
 void cli_print_check(const smg_check *check, cli_text *text);
-/* Runs until clocks are up: a GPU that idles has a fifth of its clock. */
-#define CLI_WARM_SECONDS 0.7
-#define CLI_PAUSE_SECONDS 1.0 /* that clocks stay up behind work, at least */
-smg_status cli_warm_up(smg_model *model, double seconds);
-/* Behind runs that warmed up: from now on a short run is measured several times in a row, as one submission, since what
- * a device takes to begin is as much as some kernels take. *out_runs: so many times. Inputs are sent once
- * more for that; where clocks may have fallen meanwhile, it warms up again. */
-smg_status cli_run_in_row(smg_model *model, const cli_arrays *arrays, int *out_runs);
 /* Runs with a time stamp after every step and adds the table, or the members of a JSON object; writes --trace. */
 smg_status cli_profile(const cli_options *o, smg_model *model, const cli_arrays *arrays, cli_text *text);
 /* cli_bundle.c: the same commands of a bundle. */
@@ -195,6 +187,14 @@ smg_status cli_validate_bundle(smg_bundle_file *file);
 int cli_bundle_info(cli_options *o);
 int cli_bundle_run(cli_options *o);
 /* cli_measure.c */
+/* Runs until clocks are up: a GPU that idles has a fifth of its clock. */
+#define CLI_WARM_SECONDS 0.7
+#define CLI_PAUSE_SECONDS 1.0 /* that clocks stay up behind work, at least */
+smg_status cli_warm_up(smg_model *model, double seconds);
+/* Behind runs that warmed up: from now on a short run is measured several times in a row, as one submission, since what
+ * a device takes to begin is as much as some kernels take. *out_runs: so many times. Inputs are sent once
+ * more for that; where clocks may have fallen meanwhile, it warms up again. */
+smg_status cli_run_in_row(smg_model *model, const cli_arrays *arrays, int *out_runs);
 typedef struct cli_spread {
     int n;
     double min, median, p95; /* seconds; p95: the least value that 95 % of all are not above */

@@ -75,6 +75,14 @@ void cli_print_output(const smg_tensor *out, cli_text *text) {
     cli_text_add(text, "\n");
 }
 
+smg_status cli_warm_up(smg_model *model, double seconds) {
+    double start = smg_command_seconds();
+    do {
+        CLI_TRY(smg_model_repeat(model));
+    } while (smg_command_seconds() - start < seconds);
+    return SMG_OK;
+}
+
 smg_status cli_run_in_row(smg_model *model, const cli_arrays *arrays, int *out_runs) {
     double start = smg_command_seconds();
     CLI_TRY(smg_model_set_runs(model, 0, out_runs));

@@ -135,14 +135,6 @@ static void add_json(const profile *p, cli_text *text) {
                   memory->barriers, (long long)memory->derived, (long long)memory->prepare, memory->prepare_seconds);
 }
 
-smg_status cli_warm_up(smg_model *model, double seconds) {
-    double start = smg_command_seconds();
-    do {
-        CLI_TRY(smg_model_repeat(model));
-    } while (smg_command_seconds() - start < seconds);
-    return SMG_OK;
-}
-
 /* A trace shows each run as it is, copies of inputs among it; clocks may fall while these are made. */
 static smg_status run_rounds(const cli_options *o, const cli_arrays *arrays, profile *p, cli_trace *trace) {
     for (int i = 0; i < PROFILE_ROUNDS; i++) {
