@@ -59,12 +59,19 @@ static void take(const smg_compilation *c, const smg_pstep *step, const smg_choi
             step->name, c->source->name, registers, seconds * 1e6, before * 1e6);
 }
 
+/* More than half of what a lane may hold, or as many as it does hold: so it is where the driver's compiler leaves an
+ * array of many registers in memory. */
+static bool spills_much(const smg_target *target, const smg_vk_built *built) {
+    bool holds_less = built->of_lane && built->registers > 0 && built->spills >= built->registers;
+    return built->spills >= (double)target->spills_lane || holds_less;
+}
+
 /* What was measured, or is about to be, may spill, and has a time in place of a price. */
 void smg_compile_judge(const smg_compilation *c, int step, const smg_vk_built *built, smg_verdicts *io) {
     const smg_pstep *of = &c->plan->steps.items[step % c->plan->steps.count];
     const smg_choice *choice = smg_compile_choice(c, step);
     bool measured = c->options.passes.rivals > 0 || of->measured != NULL;
-    if (built->spills >= (measured ? HUGE_VAL : (double)c->target.spills_lane))
+    if (measured ? isinf(built->spills) : spills_much(&c->target, built))
         reject(c, of, choice, built->spills, io);
     else if (!measured && built->of_lane)
         take(c, of, choice, built->registers, io);

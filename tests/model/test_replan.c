@@ -116,7 +116,7 @@ static int open_and_check(fixture *f) {
 }
 
 /* As if the driver had told so when it built the module, in whatever form. */
-static void say_spills(fixture *f, const smg_bmodule *module, double spills) {
+static void say_spills(fixture *f, const smg_bmodule *module, double spills, double registers) {
     static const uint32_t even = 1;
     for (int constants = 0; constants < 2; constants++) {
         const smg_vk_pipeline_desc desc = {.words = module->words,
@@ -129,17 +129,23 @@ static void say_spills(fixture *f, const smg_bmodule *module, double spills) {
         bool known = false;
         for (int i = 0; i < f->dev->modules.count; i++) {
             if (f->dev->modules.items[i].key != key) continue;
-            f->dev->modules.items[i].built.spills = spills;
+            f->dev->modules.items[i].built = (smg_vk_built){spills, registers, -1, true};
             known = true;
         }
-        if (!known) assert_int_equal(smg_vk_module_add(f->dev, key, (smg_vk_built){spills, 255, -1, true}), SMG_OK);
+        if (!known)
+            assert_int_equal(smg_vk_module_add(f->dev, key, (smg_vk_built){spills, registers, -1, true}), SMG_OK);
     }
 }
 
-static void say_all_spill(fixture *f, double spills) {
+static void say_all_hold(fixture *f, double registers, double spills) {
     const smg_bundle *bundle = smg_model_compilation(f->model)->bundle;
     const smg_bvariant *list = &bundle->variants.items[0];
-    for (int i = 0; i < list->run.count; i++) say_spills(f, &bundle->modules.items[list->run.items[i].module], spills);
+    for (int i = 0; i < list->run.count; i++)
+        say_spills(f, &bundle->modules.items[list->run.items[i].module], spills, registers);
+}
+
+static void say_all_spill(fixture *f, double spills) {
+    say_all_hold(f, 255, spills);
 }
 
 static void a_kernel_that_spills_is_planned_otherwise(void **state) {
@@ -160,6 +166,18 @@ static void a_kernel_that_spills_is_planned_otherwise(void **state) {
         told = told || strstr(c->plan->steps.items[i].because, "left out") != NULL;
     }
     assert_true(told);
+}
+
+/* An array that the driver's compiler leaves in memory. */
+static void spilling_as_much_as_it_holds_is_much(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
+    int before = open_and_check(f);
+    double lane = (double)smg_vk_target(f->dev)->registers_lane, few = lane / 4;
+    say_all_hold(f, few + 1, few);
+    assert_int_equal(open_and_check(f), before);
+    say_all_hold(f, few, few);
+    assert_true(open_and_check(f) > before);
 }
 
 static uint64_t first_words(const fixture *f) {
@@ -441,6 +459,7 @@ static void what_is_compiled_ahead_is_built(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_kernel_that_spills_is_planned_otherwise, setup, teardown),
+        cmocka_unit_test_setup_teardown(spilling_as_much_as_it_holds_is_much, setup, teardown),
         cmocka_unit_test_setup_teardown(the_last_plan_is_kept, setup_cached, teardown),
         cmocka_unit_test_setup_teardown(registers_that_are_taken_count, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_compiled_ahead_is_built, setup, teardown),
