@@ -404,6 +404,9 @@ bool smg_tile_runs_along(const smg_kernel *k, const smg_tile *tile, int axis);
 int64_t smg_kernel_registers(const smg_kernel *k);
 /* Of these the tiles alone that are needed while the product at `at` runs; 0 where nothing was kept (kernel_live.c). */
 int64_t smg_kernel_registers_around(const smg_kernel *k, int at);
+/* Of all tiles that somebody still reads behind any barrier of the workgroup: a driver that keeps them in memory
+ * gives each its own. */
+int64_t smg_kernel_registers_kept(const smg_kernel *k);
 /* May a load have an index that is out of range? Its kernel then has one binding more, for the report. */
 bool smg_kernel_reports(const smg_kernel *k);
 bool smg_access_reports(const smg_kernel *k, const smg_access *access);

@@ -17,6 +17,7 @@ typedef struct live_walk {
     live_set behind[LIVE_LOOPS]; /* needed after each of them */
     int depth, loops;
     live_set *meets; /* by tile; NULL: points are collected instead */
+    live_set *kept;  /* behind any barrier of the workgroup; NULL: nobody asks */
     bool notes;      /* else only what heads of loops need is found */
     smg_arena *arena;
     smg_kernel_live points;
@@ -71,10 +72,16 @@ static void collect(live_walk *w, int beside) {
     if (beside < 0) w->plain = w->points.count - 1;
 }
 
+static void note_kept(live_walk *w, const smg_instr *in) {
+    if (in->kind == SMG_I_BARRIER && in->scope == SMG_SCOPE_WORKGROUP) unite(w->kept, &w->now);
+}
+
 static void note(live_walk *w, int at) {
     const smg_instr *in = &w->k->code.items[at];
     if (!w->notes) return;
-    if (w->meets == NULL)
+    if (w->kept != NULL)
+        note_kept(w, in);
+    else if (w->meets == NULL)
         collect(w, needs_more(in) ? at : -1);
     else if (in->dst >= 0)
         unite(&w->meets[in->dst], &w->now);
@@ -233,10 +240,10 @@ static int64_t all_registers(const smg_kernel *k) {
     return registers + most;
 }
 
-static int64_t point_registers(const smg_kernel *k, const kernel_live_point *p, const int64_t *size) {
+static int64_t sum_sizes(const smg_kernel *k, const live_set *tiles, const int64_t *size) {
     int64_t registers = 0;
     for (int t = 0; t < k->tiles.count; t++)
-        if (kernel_live_has(&p->tiles, t)) registers += size[t];
+        if (kernel_live_has(tiles, t)) registers += size[t];
     return registers;
 }
 
@@ -247,7 +254,7 @@ int64_t smg_kernel_registers(const smg_kernel *k) {
     for (int i = 0; i < k->live.count; i++) {
         const kernel_live_point *p = &k->live.items[i];
         int64_t beside = p->beside >= 0 ? registers_beside(k, &k->code.items[p->beside]) : 0;
-        int64_t registers = beside + point_registers(k, p, size);
+        int64_t registers = beside + sum_sizes(k, &p->tiles, size);
         if (registers > most) most = registers;
     }
     return most;
@@ -258,8 +265,17 @@ int64_t smg_kernel_registers_around(const smg_kernel *k, int at) {
     for (int t = 0; t < k->tiles.count && k->live.count > 0; t++) size[t] = words_of(k, t);
     for (int i = 0; i < k->live.count; i++) {
         const kernel_live_point *p = &k->live.items[i];
-        int64_t registers = p->beside == at ? point_registers(k, p, size) : 0;
+        int64_t registers = p->beside == at ? sum_sizes(k, &p->tiles, size) : 0;
         if (registers > most) most = registers;
     }
     return most;
+}
+
+int64_t smg_kernel_registers_kept(const smg_kernel *k) {
+    live_set kept = {{0}};
+    live_walk w = {.k = k, .kept = &kept};
+    int64_t registers = 0;
+    if (!walk_all(&w)) return all_registers(k);
+    for (int t = 0; t < k->tiles.count; t++) registers += kernel_live_has(&kept, t) ? words_of(k, t) : 0;
+    return registers;
 }

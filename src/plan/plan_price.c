@@ -12,9 +12,17 @@ bool plan_has_room(const smg_target *t, const smg_price *needs, const char **out
     return *out_refused == NULL;
 }
 
+#define MOST_KEPT 1048576 /* registers of a workgroup, however large */
+
+/* No driver that keeps them in registers has such a limit, so that most targets need no count. */
+static bool keeps_too_much(const smg_kernel *k, const smg_target *t) {
+    return t->registers_kept < MOST_KEPT && smg_kernel_registers_kept(k) * k->lanes > t->registers_kept;
+}
+
 bool plan_fits(const smg_kernel *k, const smg_target *t, smg_price *price, const char **out_refused) {
     *price = (smg_price){.shared_bytes = smg_kernel_shared_bytes(k), .registers = smg_kernel_registers(k)};
     plan_has_room(t, price, out_refused);
+    if (keeps_too_much(k, t)) *out_refused = "keeps more registers across a barrier than fit";
     if (k->buffers.count + smg_kernel_reports(k) > t->max_bindings)
         *out_refused = "needs more storage buffers than a stage has";
     return *out_refused == NULL;
