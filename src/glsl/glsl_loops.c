@@ -19,13 +19,27 @@ static void emit_coordinate(glsl_writer *w, glsl_iter *it, const smg_layout *reg
     it->coord[axis] = sum;
 }
 
-/* A layout may span more than the tile has. */
-static const char *inside_tile(glsl_writer *w, const glsl_iter *it, const int *axes, int count) {
+/* So many registers, from the first on, hold elements of the tile in every lane. */
+static int registers_inside(const glsl_writer *w, const glsl_iter *it, const smg_layout *registers, int axis) {
+    int64_t lanes = 0, tile = w->k->axes.items[axis].tile;
+    int inside = 0, count = (int)smg_layout_registers(registers);
+    for (smg_layout_level level = SMG_LAYOUT_LANE; level <= SMG_LAYOUT_SUBGROUP; level++)
+        lanes += smg_layout_part(&it->layout, axis, level, smg_layout_numbers(&it->layout, level) - 1);
+    while (inside < count && smg_layout_coordinate(registers, axis, inside, 0, 0) + lanes < tile) inside++;
+    return inside;
+}
+
+/* A layout may span more than the tile has. Of loops that are written out only the registers that do are asked. */
+static const char *inside_tile(glsl_writer *w, const glsl_iter *it, const smg_layout *registers, const int *axes,
+                               int count, const char *number) {
     const char *inside = NULL;
     for (int n = 0; n < count; n++) {
         int64_t tile = w->k->axes.items[axes[n]].tile;
         if (smg_layout_span(&it->layout, axes[n]) == tile) continue;
-        inside = glsl_both(w, inside, GLSL_STRING(w, "%s < %lld", it->coord[axes[n]], (long long)tile));
+        int known = number != NULL ? registers_inside(w, it, registers, axes[n]) : 0;
+        const char *one = GLSL_STRING(w, "%s < %lld", it->coord[axes[n]], (long long)tile);
+        if (known > 0) one = GLSL_STRING(w, "(%s < %d || %s)", number, known, one);
+        inside = glsl_both(w, inside, one);
     }
     return inside;
 }
@@ -62,15 +76,18 @@ static void open_if(glsl_writer *w, glsl_iter *it, const char *condition) {
 }
 
 void glsl_inner_open(glsl_writer *w, glsl_iter *it) {
-    if (!it->inner_only) open_if(w, it, inside_tile(w, it, it->outer_axes, it->outer_count));
+    const char *outer = it->outer_registers > 1 ? it->i : NULL;
+    bool written = smg_kernel_inner_written(w->k, it->inner_registers);
+    if (!it->inner_only) open_if(w, it, inside_tile(w, it, &it->outer, it->outer_axes, it->outer_count, outer));
     if (it->inner_registers > 1) {
         it->j = "j";
-        GLSL_LINE(w, smg_kernel_inner_written(w->k, it->inner_registers) ? "[[unroll]]" : "[[dont_unroll]]");
+        GLSL_LINE(w, written ? "[[unroll]]" : "[[dont_unroll]]");
         glsl_open(w, GLSL_STRING(w, "for (int j = 0; j < %d; j += %d)", it->inner_registers, it->j_step));
         it->inner_braces++;
     }
     for (int n = 0; n < it->inner_count; n++) emit_coordinate(w, it, &it->inner, it->inner_axes[n], it->j);
-    open_if(w, it, inside_tile(w, it, it->inner_axes, it->inner_count));
+    const char *inner = it->inner_registers > 1 && written ? it->j : NULL;
+    open_if(w, it, inside_tile(w, it, &it->inner, it->inner_axes, it->inner_count, inner));
     for (int n = 0; n < it->inner_count; n++) emit_valid(w, it, it->inner_axes[n]);
 }
 

@@ -91,19 +91,15 @@ typedef struct glsl_iter {
     const char **vector; /* by access: name of the group that was loaded; NULL: by element */
 } glsl_iter;
 
-#define GLSL_LINE(w, ...)                                                                                              \
-    do {                                                                                                               \
-        glsl_indent(w);                                                                                                \
-        smg_text_addf(&(w)->body, __VA_ARGS__);                                                                        \
-        smg_text_add(&(w)->body, "\n");                                                                                \
-    } while (0)
 /* A string in the writer's arena; "" once memory is out (the writer's status says so). */
 #define GLSL_STRING(w, ...) glsl_kept((w), smg_arena_format((w)->arena, __VA_ARGS__))
+/* Behind the lines that its parts write. */
+#define GLSL_LINE(w, ...) glsl_line((w), GLSL_STRING((w), __VA_ARGS__))
 
 /* The parts from the bottom up: each uses those above it in this file, none the ones below. */
 
 /* glsl_write.c */
-void glsl_indent(glsl_writer *w);
+void glsl_line(glsl_writer *w, const char *text);
 const char *glsl_kept(glsl_writer *w, const char *text);
 void glsl_fail(glsl_writer *w, smg_status code, const char *sentence);
 void *glsl_zeroed(glsl_writer *w, int count, size_t size); /* never a zero-sized request */

@@ -1,8 +1,10 @@
 /* glsl_write.c: lines, blocks, failures and memory of the writer. */
 #include "glsl_private.h"
 
-void glsl_indent(glsl_writer *w) {
+void glsl_line(glsl_writer *w, const char *text) {
     for (int i = 0; i < w->depth; i++) smg_text_add(&w->body, "    ");
+    smg_text_add(&w->body, text);
+    smg_text_add(&w->body, "\n");
 }
 
 const char *glsl_kept(glsl_writer *w, const char *text) {

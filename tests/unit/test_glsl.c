@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lower/lower.h"
@@ -298,6 +299,42 @@ static void test_to_int(void **state) {
 #endif
 }
 
+/* Registers whose elements are in the tile in every lane are not asked whether they are. */
+static void test_uneven_tile(void **state) {
+    static const struct {
+        int extent;
+        const char *asked; /* NULL: none is */
+    } cases[] = {{31, "if (c_i < 31)"},
+                 {32, "if ((j < 1 || c_i < 32))"},
+                 {70, "if ((j < 2 || c_i < 70))"},
+                 {127, "if ((j < 3 || c_i < 127))"},
+                 {128, NULL}};
+    static const char format[] = "kernel uneven\nlanes 32 subgroup 8\naxis i = %d tile %d\n"
+                                 "layout 0 = [i] registers i*4:32 lanes i*8 subgroups i*4:8\n"
+                                 "buffer x f32 [%d] value 0\nbuffer y f32 [%d] value 1 written\n"
+                                 "tile r float register [i] layout 0\naccess 0 = x at [0] i*[1]\n"
+                                 "access 1 = y at [0] i*[1]\ncode\n  set r = load(0)\n"
+                                 "  store 1 over [i] layout 0 = mul(r, r)\n";
+    glsl_fixture *f = *state;
+    smg_target target = glsl_full_target(8, false);
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        int n = cases[i].extent;
+        char source[sizeof format + 32];
+        smg_arena *arena;
+        smg_text text;
+        assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+        (void)snprintf(source, sizeof source, format, n, n, n, n);
+        smg_kernel *k = glsl_parse(f, arena, source);
+        smg_text_init(&text, f->ctx);
+        assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
+        if (cases[i].asked != NULL) assert_non_null(strstr(smg_text_cstr(&text), cases[i].asked));
+        if (cases[i].asked == NULL) assert_null(strstr(smg_text_cstr(&text), "c_i <"));
+        smg_text_free(&text);
+        if (f->device && f->target.subgroup_size == 8) glsl_check_here(f, arena, k);
+        smg_arena_destroy(arena);
+    }
+}
+
 /* A sum over more columns than a lane has registers is a loop, one over fewer is written out. */
 static void test_long_columns(void **state) {
     static const char *const extents[] = {"64", "65536"};
@@ -357,21 +394,14 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elementwise),
-        cmocka_unit_test(test_row_loop),
-        cmocka_unit_test(test_product),
-        cmocka_unit_test(test_clamped),
-        cmocka_unit_test(test_gather),
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_bad_index),
-        cmocka_unit_test(test_views),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_own),
-        cmocka_unit_test(test_long_columns),
-        cmocka_unit_test(test_strided),
-        cmocka_unit_test(test_strided_rows),
-        cmocka_unit_test(test_normcdf),
-        cmocka_unit_test(test_bounded_by_literals),
+        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_row_loop),
+        cmocka_unit_test(test_product),     cmocka_unit_test(test_clamped),
+        cmocka_unit_test(test_gather),      cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_bad_index),   cmocka_unit_test(test_views),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_own),
+        cmocka_unit_test(test_uneven_tile), cmocka_unit_test(test_long_columns),
+        cmocka_unit_test(test_strided),     cmocka_unit_test(test_strided_rows),
+        cmocka_unit_test(test_normcdf),     cmocka_unit_test(test_bounded_by_literals),
         cmocka_unit_test(test_to_int),
     };
     return cmocka_run_group_tests(tests, glsl_set_up, glsl_tear_down);
