@@ -192,8 +192,8 @@ int cli_bundle_run(cli_options *o);
 #define CLI_PAUSE_SECONDS 1.0 /* that clocks stay up behind work, at least */
 smg_status cli_warm_up(smg_model *model, double seconds);
 /* Behind runs that warmed up: from now on a short run is measured several times in a row, as one submission, since what
- * a device takes to begin is as much as some kernels take. *out_runs: so many times. Inputs are sent once
- * more for that; where clocks may have fallen meanwhile, it warms up again. */
+ * a device takes to begin is as much as some kernels take. *out_runs: so many times. Inputs are sent once more
+ * for that; where clocks may have fallen meanwhile, it warms up again. */
 smg_status cli_run_in_row(smg_model *model, const cli_arrays *arrays, int *out_runs);
 typedef struct cli_spread {
     int n;

@@ -55,13 +55,19 @@ static void close_side(side *s) {
     free(s->seconds);
 }
 
-static smg_status warm_up(side *sides, const cli_arrays *arrays) {
+static smg_status repeat_both(side *sides) {
     double start = smg_command_seconds();
     while (smg_command_seconds() - start < CLI_WARM_SECONDS) {
         for (int i = 0; i < 2; i++) CLI_TRY(smg_model_repeat(sides[i].model));
     }
-    for (int i = 0; i < 2; i++) CLI_TRY(cli_run_in_row(sides[i].model, arrays, &sides[i].in_row));
     return SMG_OK;
+}
+
+static smg_status warm_up(side *sides, const cli_arrays *arrays) {
+    CLI_TRY(repeat_both(sides));
+    double start = smg_command_seconds();
+    for (int i = 0; i < 2; i++) CLI_TRY(cli_run_in_row(sides[i].model, arrays, &sides[i].in_row));
+    return smg_command_seconds() - start > CLI_PAUSE_SECONDS ? repeat_both(sides) : SMG_OK;
 }
 
 static smg_status take_turns(side *sides, int64_t repeat, int *out_rounds) {

@@ -100,6 +100,7 @@ static double large_at(const uint8_t *at) {
 }
 
 void smg_host_read(smg_type type, const void *data, int64_t from, int64_t count, double *out) {
+    if (count == 0) return; /* of no memory, maybe */
     const uint8_t *at = (const uint8_t *)data + from * smg_type_host_bytes(type);
     switch (type) {
     case SMG_TYPE_F32:

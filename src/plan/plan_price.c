@@ -12,11 +12,9 @@ bool plan_has_room(const smg_target *t, const smg_price *needs, const char **out
     return *out_refused == NULL;
 }
 
-#define MOST_KEPT 1048576 /* registers of a workgroup, however large */
-
-/* No driver that keeps them in registers has such a limit, so that most targets need no count. */
+/* Drivers that keep them in registers have no such limit: nothing is counted for these. */
 static bool keeps_too_much(const smg_kernel *k, const smg_target *t) {
-    return t->registers_kept < MOST_KEPT && smg_kernel_registers_kept(k) * k->lanes > t->registers_kept;
+    return t->registers_kept < SMG_REGISTERS_ANY && smg_kernel_registers_kept(k) * k->lanes > t->registers_kept;
 }
 
 bool plan_fits(const smg_kernel *k, const smg_target *t, smg_price *price, const char **out_refused) {

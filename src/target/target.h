@@ -59,6 +59,8 @@ typedef struct smg_fragment {
 #define SMG_MAX_MATRIX_SHAPES 64
 #define SMG_MAX_FRAGMENTS 64
 
+#define SMG_REGISTERS_ANY 1048576 /* more than any workgroup has */
+
 /* X(type, field, careful value, unit, what): integer and real facts, in the order they are printed. */
 #define SMG_TARGET_FACTS(X)                                                                                            \
     X(int64_t, shared_bytes, 16384, "B", "shared memory of one workgroup")                                             \
@@ -91,7 +93,7 @@ typedef struct smg_fragment {
     X(int64_t, registers_ahead, 1048576, "", "32-bit registers that a product written out may load factors into")      \
     X(int64_t, spills_lane, 33, "", "spilled registers of one invocation from which on other schedules are planned")   \
     X(int64_t, registers_core, 16384, "", "32-bit registers of one compute unit")                                      \
-    X(int64_t, registers_kept, 1073741824, "", "32-bit registers of one workgroup that stay across a barrier")         \
+    X(int64_t, registers_kept, SMG_REGISTERS_ANY, "", "32-bit registers of one workgroup that stay across a barrier")  \
     X(int64_t, shared_core, 16384, "B", "shared memory of one compute unit")                                           \
     X(int64_t, cache_bytes, 1048576, "B", "last-level cache")                                                          \
     X(int64_t, slots, 1, "", "slots that are tried for slices in shared memory; 1: none")                              \
