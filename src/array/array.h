@@ -21,7 +21,7 @@ smg_status smg_tensor_fill_port(smg_context *ctx, const smg_interface *interface
 /* A .npy file, converted to the input's type where that loses nothing; dims as in the file. */
 smg_status smg_tensor_load(smg_context *ctx, const smg_port *port, const char *path, smg_arena *arena,
                            smg_tensor *out_tensor);
-/* Elements [from, from + count) as smg_tensor_get reads them. */
+/* Elements [from, from + count) as smg_tensor_get reads them, which looks the type up by its name each time. */
 void smg_tensor_read(const smg_tensor *tensor, int64_t from, int64_t count, double *out);
 /* What smg_tensor_get reads back. */
 void smg_tensor_set(smg_tensor *tensor, int64_t index, double value);

@@ -20,7 +20,8 @@ double smg_tensor_get(const smg_tensor *tensor, int64_t index) {
 }
 
 void smg_tensor_read(const smg_tensor *tensor, int64_t from, int64_t count, double *out) {
-    smg_host_read(type_of(tensor), tensor->data, from, count, out);
+    smg_type type = type_of(tensor);
+    for (int64_t i = 0; i < count; i++) out[i] = smg_host_get(type, tensor->data, from + i);
 }
 
 void smg_tensor_set(smg_tensor *tensor, int64_t index, double value) {

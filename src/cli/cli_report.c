@@ -139,8 +139,8 @@ static void add_json(const profile *p, cli_text *text) {
 static smg_status run_rounds(const cli_options *o, const cli_arrays *arrays, profile *p, cli_trace *trace) {
     for (int i = 0; i < PROFILE_ROUNDS; i++) {
         double start = smg_command_seconds();
-        if (o->trace != NULL) CLI_TRY(smg_model_run(p->model, arrays->inputs, arrays->count, NULL, 0));
-        if (o->trace == NULL) CLI_TRY(smg_model_repeat(p->model));
+        CLI_TRY(o->trace != NULL ? smg_model_run(p->model, arrays->inputs, arrays->count, NULL, 0)
+                                 : smg_model_repeat(p->model));
         double end = smg_command_seconds();
         add_steps(p);
         if (o->trace != NULL) cli_trace_run(trace, p->model, start, end);

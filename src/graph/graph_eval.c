@@ -202,7 +202,7 @@ static smg_status eval_leaf(eval_scope *scope, const smg_node *node, smg_array *
     case SMG_LEAF_TENSOR:
         if (!node->data)
             return smg_fail(scope->ctx, SMG_INVALID, "constant %s has a shape but no data to evaluate", node->name);
-        smg_host_read(node->type, node->data, 0, count, out->data);
+        for (int64_t i = 0; i < count; i++) out->data[i] = smg_host_get(node->type, node->data, i);
         return SMG_OK;
     case SMG_LEAF_NUMBER:
         for (int64_t i = 0; i < count; i++) out->data[i] = node->value;

@@ -45,8 +45,6 @@ double smg_type_epsilon(smg_type type);
 /* Element `index` of a host array as a number, and back. */
 double smg_host_get(smg_type type, const void *data, int64_t index);
 void smg_host_set(smg_type type, void *data, int64_t index, double value);
-/* Elements [from, from + count) as numbers: the type is asked after once. */
-void smg_host_read(smg_type type, const void *data, int64_t from, int64_t count, double *out);
 
 /* ---- primitives and expressions --------------------------------------------------------------- */
 

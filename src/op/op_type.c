@@ -75,60 +75,22 @@ smg_kind smg_type_kind(smg_type type) {
 /* ---- elements of host arrays ----------------------------------------------------------------------- */
 
 /* By memcpy: tensors inside files have any alignment. */
-static double single_at(const uint8_t *at) {
-    float value;
-    memcpy(&value, at, sizeof value);
-    return (double)value;
-}
-
-static uint16_t half_at(const uint8_t *at) {
-    uint16_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static double small_at(const uint8_t *at) {
-    int32_t value;
-    memcpy(&value, at, sizeof value);
-    return (double)value;
-}
-
-static double large_at(const uint8_t *at) {
-    int64_t value;
-    memcpy(&value, at, sizeof value);
-    return (double)value;
-}
-
-void smg_host_read(smg_type type, const void *data, int64_t from, int64_t count, double *out) {
-    if (count == 0) return; /* of no memory, maybe */
-    const uint8_t *at = (const uint8_t *)data + from * smg_type_host_bytes(type);
+double smg_host_get(smg_type type, const void *data, int64_t index) {
+    const uint8_t *at = (const uint8_t *)data + index * smg_type_host_bytes(type);
+    uint16_t half;
+    float single;
+    int32_t small;
+    int64_t large;
     switch (type) {
-    case SMG_TYPE_F32:
-        for (int64_t i = 0; i < count; i++) out[i] = single_at(at + i * 4);
-        break;
-    case SMG_TYPE_F16:
-        for (int64_t i = 0; i < count; i++) out[i] = smg_half_value(half_at(at + i * 2));
-        break;
-    case SMG_TYPE_BF16:
-        for (int64_t i = 0; i < count; i++) out[i] = smg_bf16_value(half_at(at + i * 2));
-        break;
-    case SMG_TYPE_I32:
-        for (int64_t i = 0; i < count; i++) out[i] = small_at(at + i * 4);
-        break;
-    case SMG_TYPE_I64:
-        for (int64_t i = 0; i < count; i++) out[i] = large_at(at + i * 8);
-        break;
-    case SMG_TYPE_BOOL:
-        for (int64_t i = 0; i < count; i++) out[i] = at[i] ? 1.0 : 0.0;
-        break;
+    case SMG_TYPE_F32: return memcpy(&single, at, sizeof single), (double)single;
+    case SMG_TYPE_F16: return memcpy(&half, at, sizeof half), smg_half_value(half);
+    case SMG_TYPE_BF16: return memcpy(&half, at, sizeof half), smg_bf16_value(half);
+    case SMG_TYPE_I32: return memcpy(&small, at, sizeof small), (double)small;
+    case SMG_TYPE_I64: return memcpy(&large, at, sizeof large), (double)large;
+    case SMG_TYPE_BOOL: return *at ? 1.0 : 0.0;
     case SMG_TYPE_COUNT: break;
     }
-}
-
-double smg_host_get(smg_type type, const void *data, int64_t index) {
-    double value = 0;
-    smg_host_read(type, data, index, 1, &value);
-    return value;
+    return 0.0;
 }
 
 static double clamp(double value, double low, double high) {
