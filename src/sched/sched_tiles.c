@@ -6,7 +6,7 @@ bool sched_constant(const enumerator *e, int axis, int64_t *out) {
 }
 
 #define MOST_WHOLE 64           /* k of a slice that is staged once for all others */
-#define MOST_WHOLE_MATRICES 128 /* of halves, which a subgroup's registers hold */
+#define MOST_WHOLE_MATRICES 256 /* of halves, which a subgroup's registers hold */
 
 bool sched_runs_along(const enumerator *e, int axis, int64_t bytes) {
     const smg_graph *g = e->space->graph;
