@@ -1,5 +1,5 @@
 /* compile_judge.c: what the driver's compiler made of a plan's kernels, and what that says for another plan: schedules
- * that are left out, and prices by the registers that it takes (decisions 0029, 0058). */
+ * that are left out, and prices by the registers that it takes and spills (decisions 0029, 0058). */
 #include <math.h>
 
 #include "compile/compile.h"
@@ -42,21 +42,24 @@ static void reject(const smg_compilation *c, const smg_pstep *step, const smg_ch
                 c->source->name, spills);
 }
 
-/* A core may hold fewer of its workgroups at a time than the price counts on. */
-static void take(const smg_compilation *c, const smg_pstep *step, const smg_choice *choice, double registers,
+/* A core may hold fewer of its workgroups at a time than the price counts on, or more registers are in memory. */
+static void take(const smg_compilation *c, const smg_pstep *step, const smg_choice *choice, const smg_vk_built *built,
                  smg_verdicts *v) {
-    if (!(registers > 0)) return;
-    double before = smg_plan_seconds_taking(step, &c->target, c->nominal, step->price.taken);
-    double seconds = smg_plan_seconds_taking(step, &c->target, c->nominal, (int64_t)registers);
-    if (seconds <= before) return;
-    v->dearer += seconds - before;
+    const smg_taken before = {choice->schedule, step->price.taken, step->price.spilled},
+                    now = {choice->schedule, (int64_t)built->registers, (int64_t)fmax(0, built->spills)};
+    if (now.registers <= 0) return;
+    double counted = smg_plan_seconds_taking(step, &c->target, c->nominal, &before);
+    double seconds = smg_plan_seconds_taking(step, &c->target, c->nominal, &now);
+    if (seconds <= counted) return;
+    v->dearer += seconds - counted;
     const smg_driver_facts known = smg_verdicts_facts(v);
-    if (smg_driver_registers(&known, choice->schedule) > 0) return;
+    if (smg_driver_taken(&known, choice->schedule).registers > 0) return;
     smg_taken *slot = SMG_ARRAY_PUSH(v->arena, &v->taken);
     if (slot == NULL) return;
-    *slot = (smg_taken){choice->schedule, (int64_t)registers};
-    smg_log(c->ctx, SMG_LOG_INFO, "kernel '%s' of '%s' takes %.0f registers, and so %.2f us for %.2f by its price",
-            step->name, c->source->name, registers, seconds * 1e6, before * 1e6);
+    *slot = now;
+    smg_log(c->ctx, SMG_LOG_INFO,
+            "kernel '%s' of '%s' takes %lld registers and spills %lld, and so %.2f us for %.2f by its price",
+            step->name, c->source->name, (long long)now.registers, (long long)now.spills, seconds * 1e6, counted * 1e6);
 }
 
 /* More than half of what a lane may hold, or as many as it does hold: so it is where the driver's compiler leaves an
@@ -74,7 +77,7 @@ void smg_compile_judge(const smg_compilation *c, int step, const smg_vk_built *b
     if (measured ? isinf(built->spills) : spills_much(&c->target, built))
         reject(c, of, choice, built->spills, io);
     else if (!measured && built->of_lane)
-        take(c, of, choice, built->registers, io);
+        take(c, of, choice, built, io);
 }
 
 #define MUCH_DEARER 0.01 /* of a run: what is less is not worth the wait for another plan */

@@ -41,10 +41,10 @@ typedef struct smg_choice {
     int64_t registers;       /* that its program needs; INT64_MAX: it is not rejected for them */
 } smg_choice;
 
-/* Registers of a lane that the driver's compiler takes for the program of a schedule. */
+/* Registers of a lane that the driver's compiler takes for the program of a schedule, and those it keeps in memory. */
 typedef struct smg_taken {
     uint64_t schedule; /* as in smg_choice */
-    int64_t registers;
+    int64_t registers, spills;
 } smg_taken;
 
 /* What the driver's compiler made of schedules that were planned before. */
@@ -56,9 +56,9 @@ typedef struct smg_driver_facts {
     const smg_taken *taken; /* prices are by these in place of a guess */
     int taken_count;
 } smg_driver_facts;
-/* Of a schedule, as in smg_choice. Registers: 0, nobody knows. */
+/* Of a schedule, as in smg_choice. Taken: registers are 0 where nobody knows. */
 bool smg_driver_rejects(const smg_driver_facts *facts, uint64_t schedule);
-int64_t smg_driver_registers(const smg_driver_facts *facts, uint64_t schedule);
+smg_taken smg_driver_taken(const smg_driver_facts *facts, uint64_t schedule);
 
 /* What was measured of some nodes at some sizes. */
 typedef struct smg_measured {
@@ -162,6 +162,7 @@ typedef struct smg_price {
     double workgroups;
     int64_t shared_bytes, registers;
     int64_t taken;      /* of a lane by the driver's compiler, where that is known; else 0 */
+    int64_t spilled;    /* registers of it that are in memory, where `taken` is known */
     int64_t operations; /* code of a lane after unrolling */
 } smg_price;
 
@@ -322,10 +323,10 @@ smg_status smg_plan_linear(const smg_graph *g, int64_t few, const int64_t *nomin
                            smg_graph *out_graph, int *out_count);
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,
                          smg_arena *arena, smg_plan **out_plan);
-/* What the price of a step's kernel is where a lane takes so many registers, the driver's among them; symbols: the
- * sizes that it was planned for. */
+/* What the price of a step's kernel is where the driver's compiler makes that of it; symbols: the sizes that it was
+ * planned for. */
 double smg_plan_seconds_taking(const smg_pstep *step, const smg_target *target, const int64_t *symbols,
-                               int64_t registers);
+                               const smg_taken *taken);
 /* Sizes that prices assume when the user gives none: min(max, 128) for bounded symbols, else 1; more where an
  * extent of the graph would be below 1. */
 void smg_plan_nominal(const smg_graph *g, int64_t *out_values);

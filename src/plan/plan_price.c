@@ -84,6 +84,7 @@ static double residents(const smg_target *t, const plan_counts *c, const smg_pri
  * before it spills. */
 static double spilled(const smg_target *t, const smg_price *price, const plan_counts *c) {
     double over = (double)price->registers + t->costs.registers - most_registers(t, c->lanes);
+    if (price->taken > 0) over = (double)price->spilled;
     return over > 0 ? t->costs.spill * over * (1.0 + c->rounds) * c->lanes : 0;
 }
 
@@ -275,9 +276,11 @@ void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     price->workgroups = c.workgroups;
 }
 
-double smg_plan_seconds_taking(const smg_pstep *step, const smg_target *t, const int64_t *symbols, int64_t registers) {
+double smg_plan_seconds_taking(const smg_pstep *step, const smg_target *t, const int64_t *symbols,
+                               const smg_taken *taken) {
     smg_price price = step->price;
-    price.taken = registers;
+    price.taken = taken->registers;
+    price.spilled = taken->spills;
     plan_price(step->kernel, t, symbols, &price);
     return price.seconds;
 }

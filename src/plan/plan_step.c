@@ -97,8 +97,9 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
     if (s->rejected > 0)
         smg_text_addf(why, "%d schedules left out: the driver made nothing good of them\n", s->rejected);
     if (s->price.taken > 0)
-        smg_text_addf(why, "the driver's compiler takes %lld registers of a lane: the price is by these\n",
-                      (long long)s->price.taken);
+        smg_text_addf(why,
+                      "the driver's compiler takes %lld registers of a lane and spills %lld: the price is by these\n",
+                      (long long)s->price.taken, (long long)s->price.spilled);
     SMG_TRY(lower_verified(p, &schedule, why, out_step, &refused));
     if (out_step->kernel == NULL) {
         return smg_fail(p->ctx, SMG_INTERNAL, "plan: %s was lowered before and is refused now: %s", out_step->name,

@@ -154,10 +154,10 @@ bool smg_driver_rejects(const smg_driver_facts *facts, uint64_t schedule) {
     return false;
 }
 
-int64_t smg_driver_registers(const smg_driver_facts *facts, uint64_t schedule) {
+smg_taken smg_driver_taken(const smg_driver_facts *facts, uint64_t schedule) {
     for (int i = 0; i < facts->taken_count; i++)
-        if (facts->taken[i].schedule == schedule) return facts->taken[i].registers;
-    return 0;
+        if (facts->taken[i].schedule == schedule) return facts->taken[i];
+    return (smg_taken){.schedule = schedule};
 }
 
 /* With nothing else to be had, what was rejected is better than nothing. */
@@ -167,9 +167,12 @@ static bool is_rejected(const trial *t, const smg_schedule *s) {
     return smg_driver_rejects(driver, smg_schedule_hash(t->best->at, s));
 }
 
-static int64_t taken_by_driver(const trial *t, const smg_schedule *s) {
+static void ask_driver(const trial *t, const smg_schedule *s, smg_price *io) {
     const smg_driver_facts *driver = &t->p->options->driver;
-    return driver->taken_count > 0 ? smg_driver_registers(driver, smg_schedule_hash(t->best->at, s)) : 0;
+    if (driver->taken_count == 0) return;
+    const smg_taken taken = smg_driver_taken(driver, smg_schedule_hash(t->best->at, s));
+    io->taken = taken.registers;
+    io->spilled = taken.spills;
 }
 
 static bool is_among(const smg_node_id *nodes, int count, smg_node_id node) {
@@ -232,7 +235,7 @@ static smg_status try_lowered(trial *t, const smg_schedule *s, double *out_secon
         SMG_TRY(later ? smg_kernel_fit(program.structure, s, &options, t->scratch, &k, &refused)
                       : smg_kernel_fit_probe(program.probe, s, &options, t->scratch, &k, &refused));
         bool fits = k != NULL && plan_fits(k, t->p->target, price, &refused);
-        price->taken = taken_by_driver(t, s);
+        ask_driver(t, s, price);
         if (fits && !t->takes_all && price->registers >= t->too_many) {
             leave_out(best);
         } else if (fits) {

@@ -203,10 +203,9 @@ static void the_last_plan_is_kept(void **state) {
     assert_true(first_words(f) == last);
 }
 
-/* Four or fewer plans of a graph for a GPU, whose driver takes so many registers for each kernel. */
-static int plans_by_registers(fixture *f, const smg_graph *g, double registers, bool of_lane, double *out_first,
+/* Four or fewer plans of a graph for a GPU, whose driver makes that of each kernel. */
+static int plans_by_registers(fixture *f, const smg_graph *g, const smg_vk_built *built, double *out_first,
                               double *out_last) {
-    const smg_vk_built built = {0, registers, -1, of_lane};
     smg_compile_options options = {.precision = SMG_TYPE_F16};
     smg_verdicts verdicts;
     smg_target target;
@@ -223,26 +222,31 @@ static int plans_by_registers(fixture *f, const smg_graph *g, double registers, 
         if (plans++ == 0) *out_first = *out_last;
         for (int i = 0; i < options.driver.taken_count; i++) {
             if (options.driver.taken[i].schedule != step->choice.schedule) continue;
-            assert_int_equal(step->price.taken, (int64_t)registers);
+            assert_int_equal(step->price.taken, (int64_t)built->registers);
+            assert_int_equal(step->price.spilled, (int64_t)built->spills);
             assert_non_null(strstr(step->because, "takes"));
         }
-        for (int i = 0; i < c->plan->steps.count; i++) smg_compile_judge(c, i, &built, &verdicts);
+        for (int i = 0; i < c->plan->steps.count; i++) smg_compile_judge(c, i, built, &verdicts);
         again = smg_verdicts_want_plan(c, &verdicts);
         smg_compilation_destroy(c);
     }
     return plans;
 }
 
-static void registers_that_are_taken_count(void **state) {
+static void registers_that_are_taken_and_spilled_count(void **state) {
     static const char product[] = "graph one\nx = input f32[128, 768]\nw = constant f32[2304, 768] random seed=1\n"
                                   "s = contract(x, w) \"ri,gi->rg\"\noutput y = s\n";
     fixture *f = *state;
     smg_graph *g = NULL;
     double first = 0, last = 0;
     assert_int_equal(smg_graph_parse(f->ctx, product, strlen(product), "one", &g), SMG_OK);
-    assert_int_equal(plans_by_registers(f, g, 64, true, &first, &last), 1);   /* as many as the price counts on */
-    assert_int_equal(plans_by_registers(f, g, 255, false, &first, &last), 1); /* not those of a lane */
-    assert_in_range(plans_by_registers(f, g, 255, true, &first, &last), 2, 4);
+    const smg_vk_built few = {0, 64, -1, true}, many = {0, 255, -1, true}, other = {0, 255, -1, false},
+                       spills = {40, 64, -1, true};
+    assert_int_equal(plans_by_registers(f, g, &few, &first, &last), 1);   /* as many as the price counts on */
+    assert_int_equal(plans_by_registers(f, g, &other, &first, &last), 1); /* not those of a lane */
+    assert_in_range(plans_by_registers(f, g, &many, &first, &last), 2, 4);
+    assert_true(last > first);
+    assert_in_range(plans_by_registers(f, g, &spills, &first, &last), 2, 4);
     assert_true(last > first);
     smg_graph_destroy(g);
 }
@@ -461,7 +465,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_kernel_that_spills_is_planned_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(spilling_as_much_as_it_holds_is_much, setup, teardown),
         cmocka_unit_test_setup_teardown(the_last_plan_is_kept, setup_cached, teardown),
-        cmocka_unit_test_setup_teardown(registers_that_are_taken_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(registers_that_are_taken_and_spilled_count, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_compiled_ahead_is_built, setup, teardown),
         cmocka_unit_test_setup_teardown(plans_are_not_made_for_ever, setup, teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_is_not_built_is_planned_otherwise, setup, teardown),
