@@ -46,7 +46,7 @@ static void reject(const smg_compilation *c, const smg_pstep *step, const smg_ch
 static void take(const smg_compilation *c, const smg_pstep *step, const smg_choice *choice, const smg_vk_built *built,
                  smg_verdicts *v) {
     const smg_taken before = {choice->schedule, step->price.taken, step->price.spilled},
-                    now = {choice->schedule, (int64_t)built->registers, (int64_t)fmax(0, built->spills)};
+                    now = {choice->schedule, (int64_t)built->registers, (int64_t)built->spills};
     if (now.registers <= 0) return;
     double counted = smg_plan_seconds_taking(step, &c->target, c->nominal, &before);
     double seconds = smg_plan_seconds_taking(step, &c->target, c->nominal, &now);
@@ -58,8 +58,8 @@ static void take(const smg_compilation *c, const smg_pstep *step, const smg_choi
     if (slot == NULL) return;
     *slot = now;
     smg_log(c->ctx, SMG_LOG_INFO,
-            "kernel '%s' of '%s' takes %lld registers and spills %lld, and so %.2f us for %.2f by its price",
-            step->name, c->source->name, (long long)now.registers, (long long)now.spills, seconds * 1e6, counted * 1e6);
+            "kernel '%s' of '%s' takes %.0f registers and spills %.0f, and so %.2f us for %.2f by its price",
+            step->name, c->source->name, built->registers, fmax(0, built->spills), seconds * 1e6, counted * 1e6);
 }
 
 /* More than half of what a lane may hold, or as many as it does hold: so it is where the driver's compiler leaves an

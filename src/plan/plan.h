@@ -41,10 +41,11 @@ typedef struct smg_choice {
     int64_t registers;       /* that its program needs; INT64_MAX: it is not rejected for them */
 } smg_choice;
 
-/* Registers of a lane that the driver's compiler takes for the program of a schedule, and those it keeps in memory. */
+/* What the driver's compiler takes for the program of a schedule. */
 typedef struct smg_taken {
     uint64_t schedule; /* as in smg_choice */
-    int64_t registers, spills;
+    int64_t registers; /* of a lane */
+    int64_t spills;    /* more, in memory; -1: it does not say */
 } smg_taken;
 
 /* What the driver's compiler made of schedules that were planned before. */
@@ -162,7 +163,7 @@ typedef struct smg_price {
     double workgroups;
     int64_t shared_bytes, registers;
     int64_t taken;      /* of a lane by the driver's compiler, where that is known; else 0 */
-    int64_t spilled;    /* registers of it that are in memory, where `taken` is known */
+    int64_t spilled;    /* more, in memory, where `taken` is known; -1: nobody says */
     int64_t operations; /* code of a lane after unrolling */
 } smg_price;
 

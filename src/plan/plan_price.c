@@ -84,7 +84,7 @@ static double residents(const smg_target *t, const plan_counts *c, const smg_pri
  * before it spills. */
 static double spilled(const smg_target *t, const smg_price *price, const plan_counts *c) {
     double over = (double)price->registers + t->costs.registers - most_registers(t, c->lanes);
-    if (price->taken > 0) over = (double)price->spilled;
+    if (price->taken > 0 && price->spilled >= 0) over = (double)price->spilled;
     return over > 0 ? t->costs.spill * over * (1.0 + c->rounds) * c->lanes : 0;
 }
 

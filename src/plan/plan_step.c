@@ -44,6 +44,12 @@ static void tell_measured(const segment *s, smg_text *why) {
                       m->cheapest * 1e6);
 }
 
+static void tell_taken(const smg_price *price, smg_text *why) {
+    smg_text_addf(why, "the driver's compiler takes %lld registers of a lane", (long long)price->taken);
+    if (price->spilled > 0) smg_text_addf(why, " and spills %lld more", (long long)price->spilled);
+    smg_text_add(why, ": the price is by these\n");
+}
+
 /* The verifier is asked about the complete program. Where it does not accept one, lowering once more with a look after
  * each pass tells which it was; so it goes where passes are shown. */
 static smg_status lower_verified(planner *p, const smg_schedule *schedule, smg_text *why, smg_pstep *step,
@@ -96,10 +102,7 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
                       s->cut->seconds * 1e6, s->cut->apart * 1e6);
     if (s->rejected > 0)
         smg_text_addf(why, "%d schedules left out: the driver made nothing good of them\n", s->rejected);
-    if (s->price.taken > 0)
-        smg_text_addf(why,
-                      "the driver's compiler takes %lld registers of a lane and spills %lld: the price is by these\n",
-                      (long long)s->price.taken, (long long)s->price.spilled);
+    if (s->price.taken > 0) tell_taken(&s->price, why);
     SMG_TRY(lower_verified(p, &schedule, why, out_step, &refused));
     if (out_step->kernel == NULL) {
         return smg_fail(p->ctx, SMG_INTERNAL, "plan: %s was lowered before and is refused now: %s", out_step->name,

@@ -225,6 +225,7 @@ static int plans_by_registers(fixture *f, const smg_graph *g, const smg_vk_built
             assert_int_equal(step->price.taken, (int64_t)built->registers);
             assert_int_equal(step->price.spilled, (int64_t)built->spills);
             assert_non_null(strstr(step->because, "takes"));
+            assert_int_equal(strstr(step->because, "spills") != NULL, built->spills > 0);
         }
         for (int i = 0; i < c->plan->steps.count; i++) smg_compile_judge(c, i, built, &verdicts);
         again = smg_verdicts_want_plan(c, &verdicts);
@@ -240,9 +241,10 @@ static void registers_that_are_taken_and_spilled_count(void **state) {
     smg_graph *g = NULL;
     double first = 0, last = 0;
     assert_int_equal(smg_graph_parse(f->ctx, product, strlen(product), "one", &g), SMG_OK);
-    const smg_vk_built few = {0, 64, -1, true}, many = {0, 255, -1, true}, other = {0, 255, -1, false},
-                       spills = {40, 64, -1, true};
-    assert_int_equal(plans_by_registers(f, g, &few, &first, &last), 1);   /* as many as the price counts on */
+    const smg_vk_built few = {0, 64, -1, true}, silent = {-1, 64, -1, true}, other = {0, 255, -1, false},
+                       many = {0, 255, -1, true}, spills = {40, 64, -1, true};
+    assert_int_equal(plans_by_registers(f, g, &few, &first, &last), 1); /* as many as the price counts on */
+    assert_int_equal(plans_by_registers(f, g, &silent, &first, &last), 1);
     assert_int_equal(plans_by_registers(f, g, &other, &first, &last), 1); /* not those of a lane */
     assert_in_range(plans_by_registers(f, g, &many, &first, &last), 2, 4);
     assert_true(last > first);
