@@ -544,13 +544,15 @@ static void count_matrices(walk *w, const smg_instr *in) {
                  (double)smg_matrix_elements(m, SMG_FRAGMENTS_SUMS);
     double down = (double)smg_matrix_rows(w->k, in), steps = (double)smg_kernel_product_depth(w->k, in) / m->depth;
     steps = ceil(steps / (double)smg_kernel_product_lanes(w->k, in));
-    plan_matrices p = {m->rows, m->cols, m->depth, 0, down, all / down, w->out->lanes / w->k->subgroup, false};
+    plan_matrices p = {.rows = m->rows, .cols = m->cols, .depth = m->depth, .down = down, .across = all / down};
     p.rate = plan_matrix_rate(w->t, m->rows, m->cols, m->depth, m->type);
-    p.taken = is_held(w, in->a) && is_held(w, in->b);
+    p.subgroups = w->out->lanes / w->k->subgroup;
+    p.left_held = is_held(w, in->a);
+    p.right_held = is_held(w, in->b);
     plan_round round = plan_matrix_round(w->t, &p);
     double written = plan_larger(1, (double)in->unroll / m->depth), wait = w->t->load_latency * w->cost->near_wait;
     double slots = steps * round.slots + steps / written * w->cost->round * w->out->lanes;
-    wait *= p.taken ? 0 : steps / written;
+    wait *= p.left_held && p.right_held ? 0 : steps / written;
     hide(w, w->between * wait, w->between * slots);
     w->out->slots += w->trips * slots;
     w->out->near += w->trips * steps * round.near;

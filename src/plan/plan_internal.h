@@ -342,7 +342,7 @@ typedef struct plan_matrices {
     double rate;           /* flop/s */
     double down, across;
     double subgroups;
-    bool taken; /* their factors are in registers, and have been counted where they were read */
+    bool left_held, right_held; /* in registers: that factor has been counted where it was read */
 } plan_matrices;
 typedef struct plan_round {
     double slots, near; /* of a workgroup */

@@ -21,8 +21,9 @@ plan_round plan_matrix_reads(const smg_target *t, double elements) {
 
 plan_round plan_matrix_round(const smg_target *t, const plan_matrices *m) {
     double all = m->down * m->across * m->subgroups, size = (double)m->rows * m->cols * m->depth;
-    double left = m->down * (double)m->rows * m->depth, right = m->across * (double)m->depth * m->cols;
-    plan_round reads = plan_matrix_reads(t, m->taken ? 0 : (left + right) * m->subgroups);
+    double left = m->left_held ? 0 : m->down * (double)m->rows * m->depth;
+    double right = m->right_held ? 0 : m->across * (double)m->depth * m->cols;
+    plan_round reads = plan_matrix_reads(t, (left + right) * m->subgroups);
     return (plan_round){.slots = all * size * t->costs.matrix * t->fma_rate / m->rate + reads.slots,
                         .near = reads.near};
 }

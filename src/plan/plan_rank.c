@@ -419,7 +419,8 @@ static void count_matrices(guess *g, const block *b) {
     p.down = (double)b->rows / (double)smg_layout_registers_along(sums, SMG_FRAGMENT_ROW);
     p.across = (double)b->columns / (double)smg_layout_registers_along(sums, SMG_FRAGMENT_COLUMN);
     p.subgroups = (double)(g->s->matrix_rows * g->s->matrix_cols * g->s->lane_depth);
-    p.taken = g->s->streams;
+    p.left_held = g->s->streams || (holds_left(g) && (b->left_held || (b->once && b->sliced)));
+    p.right_held = g->s->streams;
     plan_round round = plan_matrix_round(g->o->target, &p);
     g->c.matrices = true;
     double steps = (double)blocks(b->k, (int64_t)m->k * g->s->lane_depth);
