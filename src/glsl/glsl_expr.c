@@ -74,24 +74,24 @@ static const char *index_part(glsl_writer *w, glsl_iter *it, int a, const char *
     return glsl_times(w, text, access->index_stride);
 }
 
-/* An index is taken out of a loop over columns that it does not hang on. */
-static void hoist_index(glsl_writer *w, glsl_iter *it, int a) {
+/* An index is taken out of a loop over columns that it does not hang on. Beyond the tile it may be anything. */
+static void hoist_index(glsl_writer *w, glsl_iter *it, int a, const char *inside) {
     const smg_access *access = &w->k->accesses.items[a];
     bool moves = access->index == SMG_EXPR_NONE || w->k->buffers.items[access->buffer].written;
     for (int n = 0; n < it->inner_count; n++) moves = moves || smg_access_index_moves(w->k, access, it->inner_axes[n]);
     if (moves) return;
     const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
-    const char *part = index_part(w, it, a, valid, &it->present[a]);
+    const char *part = index_part(w, it, a, glsl_both(w, inside, valid), &it->present[a]);
     GLSL_LINE(w, "int i%d = %s;", a, glsl_plus(w, it->address[a], part));
     it->address[a] = GLSL_STRING(w, "i%d", a);
     it->indexed[a] = true;
 }
 
-void glsl_hoist_outer(glsl_writer *w, glsl_iter *it) {
+void glsl_hoist_outer(glsl_writer *w, glsl_iter *it, const char *inside) {
     for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++)
         if (it->access_used[a]) glsl_hoist_direct(w, it, a);
     for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++)
-        if (it->access_used[a]) hoist_index(w, it, a);
+        if (it->access_used[a]) hoist_index(w, it, a, inside);
 }
 
 const char *glsl_indexed_address(glsl_writer *w, glsl_iter *it, int a, const char **io_valid) {

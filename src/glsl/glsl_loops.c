@@ -44,6 +44,11 @@ static const char *inside_tile(glsl_writer *w, const glsl_iter *it, const smg_la
     return inside;
 }
 
+static const char *inside_outer(glsl_writer *w, const glsl_iter *it) {
+    const char *number = it->outer_registers > 1 ? it->i : NULL;
+    return inside_tile(w, it, &it->outer, it->outer_axes, it->outer_count, number);
+}
+
 void glsl_outer_open(glsl_writer *w, glsl_iter *it) {
     if (it->outer_registers > 1) {
         it->i = "i";
@@ -56,7 +61,7 @@ void glsl_outer_open(glsl_writer *w, glsl_iter *it) {
         emit_coordinate(w, it, &it->outer, it->outer_axes[n], it->i);
         emit_valid(w, it, it->outer_axes[n]);
     }
-    glsl_hoist_outer(w, it);
+    glsl_hoist_outer(w, it, inside_outer(w, it));
 }
 
 void glsl_outer_close(glsl_writer *w, glsl_iter *it) {
@@ -76,9 +81,8 @@ static void open_if(glsl_writer *w, glsl_iter *it, const char *condition) {
 }
 
 void glsl_inner_open(glsl_writer *w, glsl_iter *it) {
-    const char *outer = it->outer_registers > 1 ? it->i : NULL;
     bool written = smg_kernel_inner_written(w->k, it->inner_registers);
-    if (!it->inner_only) open_if(w, it, inside_tile(w, it, &it->outer, it->outer_axes, it->outer_count, outer));
+    if (!it->inner_only) open_if(w, it, inside_outer(w, it));
     if (it->inner_registers > 1) {
         it->j = "j";
         GLSL_LINE(w, written ? "[[unroll]]" : "[[dont_unroll]]");

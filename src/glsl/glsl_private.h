@@ -277,7 +277,8 @@ void glsl_expr_prepare(glsl_writer *w, glsl_iter *it, smg_expr expr);
 const char *glsl_expr_text(glsl_writer *w, glsl_iter *it, smg_expr expr);
 void glsl_expr_forget(glsl_writer *w, glsl_iter *it); /* temporaries went out of scope */
 const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf);
-void glsl_hoist_outer(glsl_writer *w, glsl_iter *it); /* q of every access used, and indices that hang on outer axes */
+/* q of every access used, and indices that hang on outer axes; inside: the condition that these are in their tiles. */
+void glsl_hoist_outer(glsl_writer *w, glsl_iter *it, const char *inside);
 /* The address with what its index adds, if it has one. That it may be absent adds to *io_valid; NULL: of a store. */
 const char *glsl_indexed_address(glsl_writer *w, glsl_iter *it, int access, const char **io_valid);
 
