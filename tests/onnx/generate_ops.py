@@ -284,6 +284,14 @@ def reductions():
                      opset=14, label=f"{axis} {exclusive} {reverse}")
     case("CumSum", ints(-4, 5, 2, 6), fixed(vector(1)), opset=14, label="i64")
     case("CumSum", named(ints(-4, 5, 6, kind=np.int32), "s"), fixed(np.int32(0)), opset=11, label="i32")
+    for inverse in (0, 1):
+        x = named(f(3, 7, 6, 2), "b", None, None, None)
+        case("DFT", x, None, fixed(I64(2)), inverse=inverse, opset=20, label=f"complex, inverse {inverse}")
+        case("DFT", x, fixed(I64(5)), fixed(I64(-3)), inverse=inverse, opset=20, label=f"cut off, inverse {inverse}")
+        case("DFT", x, fixed(I64(9)), axis=2, inverse=inverse, opset=17, label=f"filled up, inverse {inverse}")
+    case("DFT", named(f(2, 8, 1), "b", None, None), onesided=1, opset=17, label="one side")
+    case("DFT", named(f(2, 3, 9, 1), "b", "s", None, None), opset=20, label="real")
+    refused("DFT", named(f(2, 8, 2), "b", "s", None), opset=20, label="of any length")
 
 
 # ---- shapes --------------------------------------------------------------------------------------
