@@ -106,6 +106,16 @@ smg_status smg_onnx_axis(smg_onnx_build *b, const smg_onnx_node *n, int64_t axis
     return SMG_OK;
 }
 
+smg_status smg_onnx_axis_in(smg_onnx_build *b, const smg_onnx_node *n, int input, int64_t fallback, int rank,
+                            int *out_axis) {
+    double number;
+    *out_axis = 0;
+    SMG_TRY(smg_onnx_number(b, n, input, (double)fallback, &number));
+    if (!(number >= -SMG_MAX_RANK && number <= SMG_MAX_RANK))
+        return smg_onnx_fail(b, n, SMG_INVALID, "axis %g is outside [%d, %d)", number, -rank, rank);
+    return smg_onnx_axis(b, n, (int64_t)number, rank, out_axis);
+}
+
 smg_status smg_onnx_axes(smg_onnx_build *b, const smg_onnx_node *n, int input, int rank, int *out_axes,
                          int *out_count) {
     const int64_t *axes = NULL;

@@ -174,6 +174,9 @@ const smg_import_tensor *smg_onnx_attr_tensor(smg_onnx_build *b, const smg_onnx_
 smg_status smg_onnx_axes(smg_onnx_build *b, const smg_onnx_node *n, int input, int rank, int *out_axes, int *out_count);
 /* An axis counted from the end when negative; INVALID outside [-rank, rank). */
 smg_status smg_onnx_axis(smg_onnx_build *b, const smg_onnx_node *n, int64_t axis, int rank, int *out_axis);
+/* The same from an input of one number; left out: the fallback. */
+smg_status smg_onnx_axis_in(smg_onnx_build *b, const smg_onnx_node *n, int input, int64_t fallback, int rank,
+                            int *out_axis);
 
 /* ---- sizes -------------------------------------------------------------------------------------- */
 

@@ -54,16 +54,12 @@ static smg_status find_length(smg_onnx_build *b, const smg_onnx_node *n, transfo
 
 smg_status smg_onnx_convert_dft(smg_onnx_build *b, const smg_onnx_node *n) {
     transform t = {.inverse = smg_onnx_attr_int(b, n, "inverse", 0) != 0};
-    double axis = -2;
     int rank = n->inputs[0]->rank;
     if (rank < 2)
         return smg_onnx_fail(b, n, SMG_INVALID, "the input is %s, must have two axes",
                              smg_onnx_shape_text(b, n->inputs[0]));
-    if (n->opset < 20)
-        axis = (double)smg_onnx_attr_int(b, n, "axis", 1);
-    else
-        SMG_TRY(smg_onnx_number(b, n, 2, axis, &axis));
-    SMG_TRY(smg_onnx_axis(b, n, (int64_t)axis, rank, &t.axis));
+    SMG_TRY(n->opset < 20 ? smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", 1), rank, &t.axis)
+                          : smg_onnx_axis_in(b, n, 2, -2, rank, &t.axis));
     if (t.axis == rank - 1) return smg_onnx_fail(b, n, SMG_INVALID, "axis %d has the parts of an element", t.axis);
     SMG_TRY(find_length(b, n, &t));
     const smg_size dims[] = {smg_onnx_int(b, t.in), smg_onnx_int(b, t.parts), smg_onnx_int(b, t.out),

@@ -68,10 +68,8 @@ smg_status smg_onnx_convert_arg(smg_onnx_build *b, const smg_onnx_node *n) {
 }
 
 smg_status smg_onnx_convert_cumsum(smg_onnx_build *b, const smg_onnx_node *n) {
-    double number;
     int axis;
-    SMG_TRY(smg_onnx_number(b, n, 1, 0.0, &number));
-    SMG_TRY(smg_onnx_axis(b, n, (int64_t)number, n->inputs[0]->rank, &axis));
+    SMG_TRY(smg_onnx_axis_in(b, n, 1, 0, n->inputs[0]->rank, &axis));
     bool exclusive = smg_onnx_attr_int(b, n, "exclusive", 0) != 0;
     bool reverse = smg_onnx_attr_int(b, n, "reverse", 0) != 0;
     smg_value x = smg_onnx_in(b, n, 0);

@@ -75,6 +75,8 @@ typedef struct lane_shape {
 bool sched_constant(const enumerator *e, int axis, int64_t *out);
 /* Do elements of a product's operand that lie side by side in memory run along the axis? bytes: of one; 0: any. */
 bool sched_runs_along(const enumerator *e, int axis, int64_t bytes);
+/* Does a product by matrices contract as much as is whole where it has room, and comes in slices where it has none? */
+bool sched_whole_or_sliced(const enumerator *e, const smg_schedule *s);
 /* Axes of which staged operands have slices: of each product the longest that it sums over; where two have one in
  * common, that one is both's. */
 smg_axis_set sched_sliced_axes(const enumerator *e, const smg_schedule *s);

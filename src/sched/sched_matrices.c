@@ -299,8 +299,7 @@ static smg_status add_depths(enumerator *e, lane_shape shape, const smg_schedule
     for (int n = 1; n <= MOST_DEPTH; n *= 2) {
         shape.inner = n * s->lane_depth * s->matrix->k;
         SMG_TRY(push(e, &shape, s->temporal >= 0, *s));
-        /* What is contracted beside a temporal axis comes in slices where it has no room as a whole. */
-        if (s->temporal >= 0 && e->crowded) SMG_TRY(push(e, &shape, false, *s));
+        if (s->temporal >= 0 && e->crowded && sched_whole_or_sliced(e, s)) SMG_TRY(push(e, &shape, false, *s));
         if (s->temporal >= 0 || e->crowded) break; /* a slice of it is as deep as its columns are wide */
     }
     return SMG_OK;

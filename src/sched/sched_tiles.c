@@ -7,6 +7,7 @@ bool sched_constant(const enumerator *e, int axis, int64_t *out) {
 
 #define MOST_WHOLE 64           /* k of a slice that is staged once for all others */
 #define MOST_WHOLE_MATRICES 256 /* of halves, which a subgroup's registers hold */
+#define ALWAYS_WHOLE 128        /* of them: in slices these were in no plan */
 
 bool sched_runs_along(const enumerator *e, int axis, int64_t bytes) {
     const smg_graph *g = e->space->graph;
@@ -44,6 +45,16 @@ static void stage_slices(const enumerator *e, smg_axis_set k, const lane_shape *
     if (axis < 0) return;
     if (sched_constant(e, axis, &extent) && (extent < tile || (whole && extent <= most))) tile = extent;
     s->tile[axis] = tile;
+}
+
+bool sched_whole_or_sliced(const enumerator *e, const smg_schedule *s) {
+    bool either = false;
+    for (int i = 0; i < e->products; i++) {
+        int64_t extent, axis = longest_of(e, e->sums[i] & s->inner);
+        bool known = axis >= 0 && sched_constant(e, (int)axis, &extent);
+        either = either || (known && extent > ALWAYS_WHOLE && extent <= MOST_WHOLE_MATRICES);
+    }
+    return either;
 }
 
 smg_axis_set sched_sliced_axes(const enumerator *e, const smg_schedule *s) {
