@@ -84,10 +84,11 @@ static double read_bytes(const planner *p, int from, int to) {
 }
 
 /* Of these places, however they are cut: the norms of kernels add up to no less than that of their sums. What they
- * leave is waited for by those behind. */
+ * leave is waited for by those behind. Of loops that leave steps out it is all that is certain. */
 double plan_floor_of(const planner *p, const plan_floor *f, int from, int to) {
     double bandwidth = p->target->bandwidth, stored = plan_left_bytes(p, from, to);
-    double moved = (stored + read_bytes(p, from, to)) / bandwidth, work = f->work[to] - f->work[from];
+    double read = p->takes_all ? read_bytes(p, from, to) : 0;
+    double moved = (stored + read) / bandwidth, work = f->work[to] - f->work[from];
     return p->target->dispatch_cost + plan_norm(work, moved, p->target->costs.overlap) + stored / bandwidth;
 }
 
@@ -96,7 +97,8 @@ smg_status plan_floor_make(const planner *p, plan_floor *out) {
     *out = (plan_floor){.work = SMG_ARENA_ARRAY(p->arena, double, places),
                         .rest = SMG_ARENA_ARRAY(p->arena, double, places)};
     if (out->work == NULL || out->rest == NULL) return SMG_MEMORY;
-    for (int i = 0; i < p->count; i++) out->work[i + 1] = out->work[i] + work_seconds(p, p->order[i]);
+    for (int i = 0; i < p->count; i++)
+        out->work[i + 1] = out->work[i] + (p->takes_all ? work_seconds(p, p->order[i]) : 0);
     for (int at = 0; at < p->count; at++) out->rest[at] = plan_floor_of(p, out, at, p->count);
     return SMG_OK;
 }

@@ -4,18 +4,24 @@
 
 #include <math.h>
 
-/* The shares of loops are those of these tiles; schedules one behind the other often have the same. */
-static void ask_loops(plan_guesses *g, const smg_schedule *s, plan_outline *outline) {
-    static const plan_uneven none = {0};
-    const smg_schedule *before = g->asked;
-    smg_kernel *k = s->temporal >= 0 ? g->loops[s->temporal] : NULL;
-    g->asked = s;
-    if (k == NULL && outline != NULL && s->temporal >= 0) plan_outline_share(outline, s->temporal, 1, &none);
-    bool same = before != NULL && before->form == s->form && before->temporal == s->temporal;
-    if (k == NULL || outline == NULL || (same && memcmp(before->tile, s->tile, sizeof s->tile) == 0)) return;
+static const plan_loops *find_loops(plan_guesses *g, const smg_schedule *s, smg_kernel *k) {
+    uint64_t tiles = smg_hash_u64(smg_hash_u64(SMG_HASH_SEED, (uint64_t)s->temporal), s->form);
+    for (int a = 0; a < k->axes.count; a++) tiles = smg_hash_u64(tiles, (uint64_t)s->tile[a]);
+    plan_loops *known = &g->known[tiles % PLAN_LOOPS];
+    if (known->tiles == tiles) return known;
     for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = s->tile[a];
-    const plan_uneven uneven = plan_find_uneven(k, g->p->target, g->p->nominal);
-    plan_outline_share(outline, s->temporal, plan_share(k, g->p->nominal, s->temporal), &uneven);
+    *known = (plan_loops){.tiles = tiles,
+                          .share = plan_share(k, g->p->nominal, s->temporal),
+                          .uneven = plan_find_uneven(k, g->p->target, g->p->nominal)};
+    return known;
+}
+
+static void ask_loops(plan_guesses *g, const smg_schedule *s, plan_outline *outline) {
+    static const plan_loops even = {.share = 1};
+    if (outline == NULL || s->temporal < 0) return;
+    smg_kernel *k = g->loops[s->temporal];
+    const plan_loops *loops = k != NULL ? find_loops(g, s, k) : &even;
+    plan_outline_share(outline, s->temporal, loops->share, &loops->uneven);
 }
 
 static void guess(plan_guesses *g, int at) {

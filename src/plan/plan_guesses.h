@@ -5,14 +5,23 @@
 
 #include "plan/plan_internal.h"
 
+/* How long the loops over an axis are under these tiles. */
+typedef struct plan_loops {
+    uint64_t tiles; /* a hash of them and of the axis; 0: none */
+    double share;   /* of all steps, in the mean */
+    plan_uneven uneven;
+} plan_loops;
+
+#define PLAN_LOOPS 64
+
 typedef struct plan_guesses {
     const planner *p;
     const plan_found *found;
-    smg_kernel *const *loops;  /* by temporal axis: a program whose loops leave steps out; NULL */
-    const smg_schedule *asked; /* the last one that was guessed; NULL */
-    double *seconds;           /* per schedule: its guess; infinite where it has no room or was taken */
-    bool *open;                /* per schedule: these seconds are a bound, its guess is not known yet */
-    int *heap, count;          /* schedules that are left, the least seconds on top */
+    smg_kernel *const *loops;     /* by temporal axis: a program whose loops leave steps out; NULL */
+    plan_loops known[PLAN_LOOPS]; /* at the place of the hash: many schedules have the same tiles */
+    double *seconds;              /* per schedule: its guess; infinite where it has no room or was taken */
+    bool *open;                   /* per schedule: these seconds are a bound, its guess is not known yet */
+    int *heap, count;             /* schedules that are left, the least seconds on top */
 } plan_guesses;
 
 /* Guesses the first schedule of each shape; all of them where somebody asks how schedules were found. `found` and

@@ -198,7 +198,7 @@ static double of_use(const walk *w, int from, int to, plan_room room) {
 static double seconds_of_use(const walk *w, int from, int to, double use) {
     const planner *p = w->p;
     if (p->options->objective != SMG_OBJECTIVE_TIME) return HUGE_VAL;
-    return p->takes_all ? use - plan_left_bytes(p, from, to) / p->target->bandwidth : use;
+    return use - plan_left_bytes(p, from, to) / p->target->bandwidth;
 }
 
 /* One that is not possible alone. */
@@ -351,7 +351,7 @@ static smg_status bound_all(walk *w) {
     w->most = p->most > 0 ? p->most : HUGE_VAL;
     if (!w->bounded || p->preparing) return SMG_OK;
     if (p->most <= 0) SMG_TRY(price_whole(w));
-    w->floors = !isinf(w->most) && p->options->objective == SMG_OBJECTIVE_TIME && p->takes_all;
+    w->floors = !isinf(w->most) && p->options->objective == SMG_OBJECTIVE_TIME;
     if (!w->floors) return SMG_OK;
     SMG_TRY(plan_floor_make(p, &w->floor));
     w->floors = p->most > 0 || w->floor.rest[0] <= w->most; /* a price below the floor is the one to believe */

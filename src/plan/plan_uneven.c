@@ -75,11 +75,23 @@ static void insert(plan_uneven *u, double share) {
     u->share[at] = share;
 }
 
+/* The core that has most to do: workgroups are dealt out one after the other. */
+static int64_t find_fullest(const lengths *l, int64_t workgroups, int64_t cores) {
+    double most = 0;
+    int64_t fullest = 0;
+    for (int64_t core = 0; core < cores && core < workgroups; core++) {
+        double all = 0;
+        for (int64_t number = core; number < workgroups; number += cores) all += steps_of_workgroup(l, number);
+        if (all > most) fullest = core;
+        most = plan_larger(most, all);
+    }
+    return fullest;
+}
+
 plan_uneven plan_find_uneven(const smg_kernel *k, const smg_target *t, const int64_t *symbols) {
     plan_uneven fullest = {0};
     const smg_instr *loop = loop_with_ends(k);
     int64_t workgroups = 1;
-    double most = 0;
     lengths l;
     if (loop == NULL || !smg_target_switches_lanes(t) || k->axes.count > SMG_SPACE_AXES) return fullest;
     if (!smg_kernel_grid(k, symbols, &workgroups) || workgroups > PLAN_UNEVEN * t->cores) return fullest;
@@ -87,15 +99,8 @@ plan_uneven plan_find_uneven(const smg_kernel *k, const smg_target *t, const int
     if (place < 0) return fullest;
     measure(k, symbols, loop, place, &l);
     if (!(l.mean > 0)) return fullest;
-    for (int64_t core = 0; core < t->cores && core < workgroups; core++) { /* they are dealt out one after the other */
-        plan_uneven u = {0};
-        double all = 0;
-        for (int64_t number = core; number < workgroups; number += t->cores) {
-            insert(&u, steps_of_workgroup(&l, number) / l.mean);
-            all += steps_of_workgroup(&l, number);
-        }
-        if (all > most) fullest = u;
-        most = plan_larger(most, all);
-    }
+    int64_t core = find_fullest(&l, workgroups, t->cores);
+    for (int64_t number = core; number < workgroups; number += t->cores)
+        insert(&fullest, steps_of_workgroup(&l, number) / l.mean);
     return fullest;
 }
