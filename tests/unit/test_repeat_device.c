@@ -17,7 +17,7 @@
 #include "support/device_graph.h"
 #include "support/driver_leaks.h"
 
-enum { BODIES = 7, WIDTH = 40, TEXT = 8192 };
+enum { BODIES = 7, WIDTH = 24, TEXT = 8192 };
 
 /* Weights are turned by the prepare list where they lie along k. */
 static void make_graph(device_graph *f, const char *labels) {
