@@ -24,13 +24,13 @@
 #include "vulkan/vulkan_private.h"
 
 static const char text[] =
-    "graph small\ndim n max 64\nids = input i64[n]\nx = input f32[n, 96]\n"
-    "table = constant f32[6, 96] random seed=1\nw = constant f32[96, 96] random seed=2 scale=0.1\n"
-    "rows = gather(table, ids) : f32[n, 96]\nsum = add(rows, x)\n"
+    "graph small\ndim n max 64\nids = input i64[n]\nx = input f32[n, 32]\n"
+    "table = constant f32[6, 32] random seed=1\nw = constant f32[32, 32] random seed=2 scale=0.1\n"
+    "rows = gather(table, ids) : f32[n, 32]\nsum = add(rows, x)\n"
     "p = contract(sum, w) \"ni,io->no\"\ny = relu(p)\noutput y = y\n"
-    "h = input f32[n, 96]\nmore = add(h, x)\noutput h_next = more\nstate h = h_next\n";
+    "h = input f32[n, 32]\nmore = add(h, x)\noutput h_next = more\nstate h = h_next\n";
 
-enum { ROWS = 20, WIDTH = 96, ALL = ROWS * WIDTH };
+enum { ROWS = 20, WIDTH = 32, ALL = ROWS * WIDTH };
 
 /* ---- a driver that fails ----------------------------------------------------------------------------- */
 
