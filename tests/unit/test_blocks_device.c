@@ -18,6 +18,7 @@
 #include "support/device_graph.h"
 #include "support/driver_leaks.h"
 
+#define SMALL "graph blocks\ndim rows max 4096\nx = input f32[rows, 64]\n"
 #define HEAD "graph blocks\ndim rows max 4096\nx = input f32[rows, 128]\n"
 
 typedef struct block_case {
@@ -25,33 +26,33 @@ typedef struct block_case {
 } block_case;
 
 static const block_case cases[] = {
-    {"a linear layer", HEAD "w = constant f32[104, 128] random seed=1 scale=0.2\nb = constant f32[104] random seed=2\n"
-                            "s = copy(w) blocks=[8, 32]\np = contract(x, s) \"ri,oi->ro\"\ny = add(p, b)\n"},
-    {"no powers of two", HEAD "w = constant f32[104, 128] random seed=1 scale=0.2\ns = copy(w) blocks=[13, 4]\n"
-                              "y = contract(x, s) \"ri,oi->ro\"\n"},
-    {"across what is contracted", HEAD "w = constant f32[128, 104] random seed=1 scale=0.2\n"
-                                       "s = copy(w) blocks=[32, 8]\ny = contract(x, s) \"ri,io->ro\"\n"},
-    {"a slice and a transposition", HEAD "w = constant f32[128, 112] random seed=1 scale=0.2\n"
-                                         "s = copy(w) blocks=[16, 16]\nt = transpose(s) perm=[1, 0]\n"
-                                         "u = slice(t) axis=0 begin=3 count=104\ny = contract(x, u) \"ri,oi->ro\"\n"},
-    {"rows by an index", HEAD "w = constant f32[128, 104] random seed=1\ns = copy(w) blocks=[4, 8]\n"
-                              "i = constant i32[3] data=[7, 127, 0]\ng = gather(s, i)\nm = sum(g) axis=0\n"
-                              "k = constant f32[128, 104] random seed=3 scale=0.1\n"
-                              "p = contract(x, k) \"ri,io->ro\"\ny = add(p, m)\n"},
-    {"two parts of a row", HEAD "w = constant f32[104, 128] random seed=1 scale=0.2\ns = copy(w) blocks=[8, 32]\n"
-                                "a = reshape(x) : f32[rows, 2, 64]\nb = reshape(s) : f32[104, 2, 64]\n"
-                                "p = contract(a, b) \"rpi,opi->pro\" : f32[2, rows, 104]\ny = sum(p) axis=0\n"},
-    {"parts less than a block", HEAD "w = constant f32[104, 128] random seed=1 scale=0.2\ns = copy(w) blocks=[8, 32]\n"
-                                     "a = reshape(x) : f32[rows, 8, 16]\nb = reshape(s) : f32[104, 8, 16]\n"
-                                     "p = contract(a, b) \"rpi,opi->pro\" : f32[8, rows, 104]\ny = sum(p) axis=0\n"},
-    {"a file's own type", HEAD "h = constant f16[104, 128] random seed=1 scale=0.2\n"
-                               "s = copy(h) blocks=[8, 32]\nw = cast(s) : f32[104, 128]\n"
-                               "y = contract(x, w) \"ri,oi->ro\"\n"},
-    {"a file's other type", HEAD "h = constant bf16[104, 128] random seed=1 scale=0.2\n"
-                                 "w = cast(h) : f32[104, 128]\ns = copy(w) blocks=[8, 32]\n"
-                                 "y = contract(x, s) \"ri,oi->ro\"\n"},
-    {"heads of rows", HEAD "w = constant f32[128, 128] random seed=1 scale=0.2\ns = copy(w) blocks=[8, 32]\n"
-                           "b = reshape(s) : f32[4, 32, 128]\ny = contract(x, b) \"ri,hoi->hro\" : f32[4, rows, 32]\n"},
+    {"a linear layer", SMALL "w = constant f32[40, 64] random seed=1 scale=0.2\nb = constant f32[40] random seed=2\n"
+                             "s = copy(w) blocks=[8, 32]\np = contract(x, s) \"ri,oi->ro\"\ny = add(p, b)\n"},
+    {"no powers of two", SMALL "w = constant f32[40, 64] random seed=1 scale=0.2\ns = copy(w) blocks=[5, 4]\n"
+                               "y = contract(x, s) \"ri,oi->ro\"\n"},
+    {"across what is contracted", SMALL "w = constant f32[64, 40] random seed=1 scale=0.2\n"
+                                        "s = copy(w) blocks=[32, 8]\ny = contract(x, s) \"ri,io->ro\"\n"},
+    {"a slice and a transposition", SMALL "w = constant f32[64, 48] random seed=1 scale=0.2\n"
+                                          "s = copy(w) blocks=[16, 16]\nt = transpose(s) perm=[1, 0]\n"
+                                          "u = slice(t) axis=0 begin=3 count=40\ny = contract(x, u) \"ri,oi->ro\"\n"},
+    {"rows by an index", SMALL "w = constant f32[64, 40] random seed=1\ns = copy(w) blocks=[4, 8]\n"
+                               "i = constant i32[3] data=[7, 63, 0]\ng = gather(s, i)\nm = sum(g) axis=0\n"
+                               "k = constant f32[64, 40] random seed=3 scale=0.1\n"
+                               "p = contract(x, k) \"ri,io->ro\"\ny = add(p, m)\n"},
+    {"two parts of a row", SMALL "w = constant f32[40, 64] random seed=1 scale=0.2\ns = copy(w) blocks=[8, 32]\n"
+                                 "a = reshape(x) : f32[rows, 2, 32]\nb = reshape(s) : f32[40, 2, 32]\n"
+                                 "p = contract(a, b) \"rpi,opi->pro\" : f32[2, rows, 40]\ny = sum(p) axis=0\n"},
+    {"parts less than a block", SMALL "w = constant f32[40, 64] random seed=1 scale=0.2\ns = copy(w) blocks=[8, 32]\n"
+                                      "a = reshape(x) : f32[rows, 8, 8]\nb = reshape(s) : f32[40, 8, 8]\n"
+                                      "p = contract(a, b) \"rpi,opi->pro\" : f32[8, rows, 40]\ny = sum(p) axis=0\n"},
+    {"a file's own type", SMALL "h = constant f16[40, 64] random seed=1 scale=0.2\n"
+                                "s = copy(h) blocks=[8, 32]\nw = cast(s) : f32[40, 64]\n"
+                                "y = contract(x, w) \"ri,oi->ro\"\n"},
+    {"a file's other type", SMALL "h = constant bf16[40, 64] random seed=1 scale=0.2\n"
+                                  "w = cast(h) : f32[40, 64]\ns = copy(w) blocks=[8, 32]\n"
+                                  "y = contract(x, s) \"ri,oi->ro\"\n"},
+    {"heads of rows", SMALL "w = constant f32[64, 64] random seed=1 scale=0.2\ns = copy(w) blocks=[8, 32]\n"
+                            "b = reshape(s) : f32[4, 16, 64]\ny = contract(x, b) \"ri,hoi->hro\" : f32[4, rows, 16]\n"},
 };
 
 /* Blocks of one row, which a CPU's products read where they lie: by columns, by a row of each lane, by parts of rows. */
