@@ -145,14 +145,14 @@ static smg_status choose_sizes(smg_compilation *c) {
 
 static smg_status rewrite(smg_compilation *c) {
     double start = smg_clock_seconds();
-    int tables = 0;
+    int views = 0;
     SMG_TRY(smg_rewrite_graph(c->parts != NULL ? c->parts : c->source, &c->graph, &c->report));
     c->report.nodes_before = c->source->nodes.count;
     SMG_TRY(add_count(c, "constant in parts that a binding reaches", c->split));
     SMG_TRY(end_masks(c));
     SMG_TRY(smg_compile_copy_outputs(c->graph));
-    SMG_TRY(smg_compile_copy_tables(c->graph, &tables));
-    SMG_TRY(add_count(c, "table that is gathered from copied as its view lays it", tables));
+    SMG_TRY(smg_compile_copy_views(c->graph, &views));
+    SMG_TRY(add_count(c, "view that no kernel reads through copied as it lies", views));
     SMG_TRY(choose_sizes(c));
     SMG_TRY(store_weights(c));
     SMG_TRY(narrow(c));

@@ -245,8 +245,8 @@ smg_status smg_compile_prepared(const smg_bundle *bundle, const smg_target *made
 
 /* compile_output.c: gives every output a buffer of its own; see there. */
 smg_status smg_compile_copy_outputs(smg_graph *g);
-/* compile_tables.c: copies tables that gathers cannot read through their views. *out_copied: gathers that read one. */
-smg_status smg_compile_copy_tables(smg_graph *g, int *out_copied);
+/* compile_views.c: copies what no kernel can read through the views behind it. *out_copied: how many. */
+smg_status smg_compile_copy_views(smg_graph *g, int *out_copied);
 /* compile_orders.c: which products of the graph read their weight along what they contract, at its nominal sizes; for
  * smg_rewrite_store_weights. */
 smg_status smg_compile_choose_orders(smg_compilation *c, smg_store_options *io_options);

@@ -157,7 +157,8 @@ typedef struct smg_space {
     SMG_ARRAY(smg_sleaf) leaves;
     smg_srepeat repeat;
     smg_space_form form;
-    const char *refused; /* why no common space exists; NULL when it does */
+    const char *refused;    /* why no common space exists; NULL when it does */
+    smg_node_id refused_at; /* the node that it tells of */
 } smg_space;
 
 /* Builds the space of nodes[0..count) (ascending ids). needed[id] tells whether a node's value is read

@@ -5,6 +5,7 @@ smg_status smg_space_refuse(smg_space_builder *b, const char *why, smg_node_id i
     if (b->space->refused == NULL) {
         b->space->refused = smg_arena_format(b->arena, "%s (%s)", why, smg_graph_describe(b->g, id));
         if (b->space->refused == NULL) return SMG_MEMORY;
+        b->space->refused_at = id;
     }
     return SMG_OK;
 }

@@ -6,6 +6,7 @@
 
 static smg_status refuse(smg_space *space, const char *why, smg_node_id id) {
     space->refused = smg_arena_format(space->arena, "%s (%s)", why, smg_graph_describe(space->graph, id));
+    space->refused_at = id;
     return space->refused != NULL ? SMG_OK : SMG_MEMORY;
 }
 
