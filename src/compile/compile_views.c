@@ -1,6 +1,6 @@
-/* Views that no kernel reads through. Each reshape that does not keep its axes whole takes an index of its own, of which
- * an access has a few, and each axis that it divides is one more; behind an index that is data a table may have none.
- * What is too much for one access gets a kernel in between: a copy, laid as the view says. */
+/* Views that no kernel reads through. Each reshape that does not keep its axes whole takes an index of its own, of
+ * which an access has a few, and each axis that it divides is one more; behind an index that is data a table may have
+ * none. What is too much for one access gets a kernel in between: a copy, laid as the view says. */
 #include "compile/compile.h"
 #include "kernel/kernel.h"
 #include "space/space.h"

@@ -84,7 +84,7 @@ static double read_bytes(const planner *p, int from, int to) {
 }
 
 /* Of these places, however they are cut: the norms of kernels add up to no less than that of their sums. What they
- * leave is waited for by those behind. Of loops that leave steps out it is all that is certain. */
+ * leave is waited for by those behind. Where loops may leave steps out neither multiply-adds nor reads are certain. */
 double plan_floor_of(const planner *p, const plan_floor *f, int from, int to) {
     double bandwidth = p->target->bandwidth, stored = plan_left_bytes(p, from, to);
     double read = p->takes_all ? read_bytes(p, from, to) : 0;

@@ -12,7 +12,7 @@ typedef struct plan_loops {
     plan_uneven uneven;
 } plan_loops;
 
-#define PLAN_LOOPS 64
+#define PLAN_LOOPS 64 /* that are remembered */
 
 typedef struct plan_guesses {
     const planner *p;
