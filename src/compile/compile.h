@@ -245,6 +245,8 @@ smg_status smg_compile_prepared(const smg_bundle *bundle, const smg_target *made
 
 /* compile_output.c: gives every output a buffer of its own; see there. */
 smg_status smg_compile_copy_outputs(smg_graph *g);
+/* A node, not in the graph yet, that stores the value as it is. name: kept, not copied. */
+smg_node smg_compile_copy_node(const smg_graph *g, smg_node_id of, const char *name);
 /* compile_views.c: copies what no kernel can read through the views behind it. *out_copied: how many. */
 smg_status smg_compile_copy_views(smg_graph *g, int *out_copied);
 /* compile_orders.c: which products of the graph read their weight along what they contract, at its nominal sizes; for

@@ -25,16 +25,17 @@ static bool taken_before(const smg_graph *g, int output, smg_node_id stored) {
     return false;
 }
 
+smg_node smg_compile_copy_node(const smg_graph *g, smg_node_id of, const char *name) {
+    const smg_node *from = smg_graph_node(g, of);
+    smg_node copy = {
+        .op = SMG_OP_COPY, .type = from->type, .rank = from->rank, .operand_count = 1, .operand = {of}, .name = name};
+    memcpy(copy.dims, from->dims, sizeof(copy.dims));
+    return copy;
+}
+
 static smg_status copy_output(smg_graph *g, int output) {
     const smg_graph_output_row *row = &g->outputs.items[output];
-    const smg_node *from = smg_graph_node(g, row->node);
-    smg_node copy = {.op = SMG_OP_COPY,
-                     .type = from->type,
-                     .rank = from->rank,
-                     .operand_count = 1,
-                     .operand = {row->node},
-                     .name = row->name};
-    memcpy(copy.dims, from->dims, sizeof(copy.dims));
+    const smg_node copy = smg_compile_copy_node(g, row->node, row->name);
     smg_node *stored = SMG_ARRAY_PUSH(g->arena, &g->nodes);
     if (stored == NULL) return SMG_MEMORY;
     *stored = copy;

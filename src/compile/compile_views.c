@@ -6,7 +6,7 @@
 #include "space/space.h"
 
 #define ROUNDS 4    /* a copy may itself read through too many */
-#define FEW_VIEWS 3 /* fewer behind each other are always read */
+#define FEW_VIEWS 3 /* behind each other: of fewer no space is built to ask */
 
 typedef struct view_copies {
     smg_graph *g;
@@ -96,10 +96,7 @@ static smg_node_id push(view_copies *v, const smg_node *node) {
 }
 
 static smg_node_id push_copy(view_copies *v, smg_node_id of) {
-    const smg_node from = *smg_graph_node(v->g, of);
-    smg_node copy = {
-        .op = SMG_OP_COPY, .type = from.type, .rank = from.rank, .operand_count = 1, .operand = {of}, .name = ""};
-    memcpy(copy.dims, from.dims, sizeof(copy.dims));
+    const smg_node copy = smg_compile_copy_node(v->g, of, "");
     return push(v, &copy);
 }
 

@@ -7,7 +7,7 @@
 
 /* How long the loops over an axis are under these tiles. */
 typedef struct plan_loops {
-    uint64_t tiles; /* a hash of them and of the axis; 0: none */
+    uint64_t tiles; /* a hash of them, the axis and the form; 0: none */
     double share;   /* of all steps, in the mean */
     plan_uneven uneven;
 } plan_loops;

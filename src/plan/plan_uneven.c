@@ -82,8 +82,9 @@ static int64_t find_fullest(const lengths *l, int64_t workgroups, int64_t cores)
     for (int64_t core = 0; core < cores && core < workgroups; core++) {
         double all = 0;
         for (int64_t number = core; number < workgroups; number += cores) all += steps_of_workgroup(l, number);
-        if (all > most) fullest = core;
-        most = plan_larger(most, all);
+        if (!(all > most)) continue;
+        fullest = core;
+        most = all;
     }
     return fullest;
 }
