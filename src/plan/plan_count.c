@@ -600,62 +600,13 @@ static void count_product(walk *w, const smg_instr *in) {
 
 /* ---- the program ------------------------------------------------------------------------------- */
 
-#define SAMPLES 16 /* workgroups that are asked how long their loop is */
-
-static double all_steps(walk *w, const smg_instr *in) {
-    return ceil(extent_of(w, in->axes[0]) / tile_of(w, in->axes[0]));
-}
-
-static void seek_load(void *user, int leaf) {
-    load_walk *l = user;
-    l->loads += l->w->k->leaves.items[leaf].what == SMG_KLEAF_LOAD;
-}
-
-/* Does memory decide the range? */
-static bool is_loaded(walk *w, const smg_krange *range) {
-    load_walk l = {.w = w};
-    if (range->from != SMG_EXPR_NONE) smg_expr_leaves(w->k->exprs, range->from, seek_load, &l);
-    if (range->to != SMG_EXPR_NONE) smg_expr_leaves(w->k->exprs, range->to, seek_load, &l);
-    return l.loads > 0;
-}
-
-/* Of a workgroup in the mean. Those that are asked lie evenly along all axes that a range may hang on. Of what memory
- * decides at least one step is left, and ends lie anywhere in their step. */
-static double steps_of(walk *w, const smg_instr *in) {
-    double tile = tile_of(w, in->axes[0]), all = 0;
-    int64_t base[SMG_SPACE_AXES], first, end;
-    if (in->range == NULL || w->k->axes.count > SMG_SPACE_AXES) return all_steps(w, in);
-    for (int i = 0; i < SAMPLES; i++) {
-        for (int a = 0; a < w->k->axes.count; a++) {
-            double blocks = ceil(extent_of(w, a) / tile_of(w, a)), at = floor(blocks * (i + 0.5) / SAMPLES);
-            base[a] = w->k->axes.items[a].grid ? w->k->axes.items[a].tile * (int64_t)at : 0;
-        }
-        (void)smg_kernel_loop_range(w->k, in, w->symbols, base, NULL, &first, &end);
-        if (end > first) all += ceil((double)(end - first) / tile);
-    }
-    double mean = plan_larger(all, SAMPLES) / SAMPLES;
-    return w->kept < 1 && is_loaded(w, in->range) ? 1 + (mean - 1) * w->kept : mean;
-}
-
-double plan_share(const smg_kernel *k, const int64_t *symbols, int axis) {
-    walk w = {.k = k, .symbols = symbols, .kept = 1};
-    double steps = 0, all = 0;
-    for (int i = 0; i < k->code.count; i++) {
-        const smg_instr *in = &k->code.items[i];
-        if (in->kind != SMG_I_LOOP || in->axes[0] != axis) continue;
-        steps += steps_of(&w, in);
-        all += all_steps(&w, in);
-    }
-    return all > 0 ? steps / all : 1;
-}
-
 static void begin_loop(walk *w, const smg_instr *in) {
     arrive(w);
     w->outside[w->depth] = w->trips;
     w->axis[w->depth++] = in->axes[0];
     w->written = in->unroll == 1;
     w->left = -1;
-    w->trips *= steps_of(w, in);
+    w->trips *= plan_mean_steps(w->k, w->symbols, w->kept, in);
     w->out->slots += w->trips * w->cost->round * w->out->lanes;
     w->first = false;
 }

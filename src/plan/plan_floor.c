@@ -84,10 +84,10 @@ static double read_bytes(const planner *p, int from, int to) {
 }
 
 /* Of these places, however they are cut: the norms of kernels add up to no less than that of their sums. What they
- * leave is waited for by those behind. Where loops may leave steps out neither multiply-adds nor reads are certain. */
+ * leave is waited for by those behind. Of multiply-adds and reads that share is certain which loops take. */
 double plan_floor_of(const planner *p, const plan_floor *f, int from, int to) {
     double bandwidth = p->target->bandwidth, stored = plan_left_bytes(p, from, to);
-    double read = p->takes_all ? read_bytes(p, from, to) : 0;
+    double read = p->share > 0 ? p->share * read_bytes(p, from, to) : 0;
     double moved = (stored + read) / bandwidth, work = f->work[to] - f->work[from];
     return p->target->dispatch_cost + plan_norm(work, moved, p->target->costs.overlap) + stored / bandwidth;
 }
@@ -97,8 +97,7 @@ smg_status plan_floor_make(const planner *p, plan_floor *out) {
     *out = (plan_floor){.work = SMG_ARENA_ARRAY(p->arena, double, places),
                         .rest = SMG_ARENA_ARRAY(p->arena, double, places)};
     if (out->work == NULL || out->rest == NULL) return SMG_MEMORY;
-    for (int i = 0; i < p->count; i++)
-        out->work[i + 1] = out->work[i] + (p->takes_all ? work_seconds(p, p->order[i]) : 0);
+    for (int i = 0; i < p->count; i++) out->work[i + 1] = out->work[i] + p->share * work_seconds(p, p->order[i]);
     for (int at = 0; at < p->count; at++) out->rest[at] = plan_floor_of(p, out, at, p->count);
     return SMG_OK;
 }

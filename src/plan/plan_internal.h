@@ -33,6 +33,7 @@ typedef struct segment {
     smg_price measured_price;     /* then of that schedule */
     int body;                     /* nodes of one of its equal bodies (plan_repeat.c); 0: it is no repetition */
     double least; /* seconds that its price is not below, as guesses say, and no more is known; 0: all is */
+    double share; /* the least that is left of loops which masks make shorter; 0: none is, or nobody knows */
 } segment;
 
 /* Of the value of one place, which others read. */
@@ -67,7 +68,7 @@ typedef struct planner {
     uint64_t *hash_at;   /* per node: the same at nominal sizes, whatever these are called */
     int64_t *nominal;    /* per symbol */
     double kept;         /* share of a row's keys that masks may be expected to keep (plan_ends.c) */
-    bool takes_all;      /* plan_takes_all of the graph that was given */
+    double share;        /* of the steps of loops that any kernel takes at least; 0: nobody knows */
     double *map_cost;    /* per node: multiply-adds for one element of a map, else 0 */
     bool *prepared;      /* per node: computed once, by the prepare list */
     bool *inlined;       /* per node: computed anew by every reader */
@@ -321,8 +322,13 @@ void plan_add_bytes(plan_counts *counts, const smg_target *t, plan_bytes bytes);
 double plan_split_lines(const smg_target *t, plan_runs run);
 /* kept: the share of its axis that a range has which memory decides. */
 void plan_count(const smg_kernel *k, const smg_target *t, const int64_t *symbols, double kept, plan_counts *out_counts);
-/* The share of an axis's steps that the program's loops over it have, in the mean of its workgroups. */
+/* plan_steps.c: of a loop, and those that its range leaves in the mean of the program's workgroups; kept: as above. */
+double plan_all_steps(const smg_kernel *k, const int64_t *symbols, const smg_instr *loop);
+double plan_mean_steps(const smg_kernel *k, const int64_t *symbols, double kept, const smg_instr *loop);
+/* The share of an axis's steps that the program's loops over it have. */
 double plan_share(const smg_kernel *k, const int64_t *symbols, int axis);
+/* The share that no tiles leave less of; 0 where memory decides. Sets all tiles to 1. */
+double plan_least_share(smg_kernel *k, const int64_t *symbols, int axis);
 /* Seconds of a kernel that counts so much and needs so many registers and shared bytes. */
 double plan_seconds(const smg_target *t, const plan_counts *counts, const smg_price *needs);
 /* Of two times beside each other: an exponent of 1 adds them up, a large one takes the larger. */

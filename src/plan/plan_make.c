@@ -342,6 +342,7 @@ static smg_status price_whole(walk *w) {
     if (!s->possible || !plan_is_allowed(p, w->out, 0, all, s)) return SMG_OK;
     take_if_cheaper(p, best, 0, all, s, plan_room_beside(p, 0, all, &best[0]));
     w->most = best[all].cost;
+    p->share = plan_larger(p->share, s->share);
     return SMG_OK;
 }
 
@@ -508,7 +509,7 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     for (int i = 0; i < symbols && p.options->nominal != NULL; i++) p.nominal[i] = p.options->nominal[i];
     for (smg_node_id id = 0; id < g->nodes.count; id++) plan_hash_node(&p, id);
     p.kept = plan_kept(g, p.nominal);
-    p.takes_all = plan_takes_all(g);
+    p.share = plan_takes_all(g) ? 1 : 0;
     SMG_TRY(smg_map_create(arena, &p.cache));
     SMG_TRY(smg_map_create(arena, &p.rivals));
     SMG_TRY(smg_map_create(arena, &p.searches));

@@ -290,9 +290,10 @@ static bool is_indexed(const smg_space *space, int axis) {
 }
 
 /* How much of a loop is left out shows in a program only, and hangs on tiles: a program of each temporal axis that has
- * such loops, to be asked with the tiles of any schedule. */
+ * such loops, to be asked with the tiles of any schedule. By elements it is the most that can be. */
 static smg_status find_loops(trial *t, const smg_schedules *schedules, smg_kernel *out_loops[SMG_SPACE_AXES]) {
     smg_axis_set seen = 0;
+    double least = HUGE_VAL;
     for (int i = 0; i < schedules->items.count; i++) {
         const smg_schedule *s = &schedules->items.items[i];
         lowered program;
@@ -300,9 +301,11 @@ static smg_status find_loops(trial *t, const smg_schedules *schedules, smg_kerne
         seen |= SMG_AXIS_BIT(s->temporal);
         if (!is_indexed(s->space, s->temporal)) continue;
         SMG_TRY(lower_once(t, s, &program));
-        if (program.structure != NULL && plan_share(program.structure, t->p->nominal, s->temporal) < 1)
-            out_loops[s->temporal] = program.probe;
+        if (program.structure == NULL || plan_share(program.structure, t->p->nominal, s->temporal) >= 1) continue;
+        out_loops[s->temporal] = program.probe;
+        least = plan_lesser(least, plan_least_share(program.probe, t->p->nominal, s->temporal));
     }
+    t->best->share = isinf(least) ? 0 : least;
     return SMG_OK;
 }
 
