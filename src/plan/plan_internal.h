@@ -86,6 +86,7 @@ typedef struct planner {
     plan_budget *budget; /* of segments that get a price; NULL: any */
     smg_arena *kept_in;  /* where the cache's segments are */
     smg_arena *scratch;  /* of the segment that is tried */
+    smg_arena *fitting;  /* of the program that is fitted to one of its schedules */
     /* Where sums of the graph that was given are in parts (plan_split.c), else NULL: */
     const smg_node_id *origin; /* per node: that graph's node of the same value, -1 */
     /* Per node: sums of parts that come together have one number, n, sums of all that they make -n; others 0. */
@@ -325,6 +326,8 @@ void plan_count(const smg_kernel *k, const smg_target *t, const int64_t *symbols
 /* plan_steps.c: of a loop, and those that its range leaves in the mean of the program's workgroups; kept: as above. */
 double plan_all_steps(const smg_kernel *k, const int64_t *symbols, const smg_instr *loop);
 double plan_mean_steps(const smg_kernel *k, const int64_t *symbols, double kept, const smg_instr *loop);
+/* The axes that the loop's range hangs on. */
+smg_axis_set plan_range_axes(const smg_kernel *k, const smg_instr *loop);
 /* The share of an axis's steps that the program's loops over it have. */
 double plan_share(const smg_kernel *k, const int64_t *symbols, int axis);
 /* The share that no tiles leave less of; 0 where memory decides. Sets all tiles to 1. */

@@ -517,8 +517,10 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     SMG_TRY(count_maps(&p));
     plan->planned = plan->graph = g;
     plan->arena = arena;
-    SMG_TRY(smg_arena_create(p.ctx, &p.scratch));
-    smg_status status = make_lists(&p, plan);
+    smg_status status = smg_arena_create(p.ctx, &p.scratch);
+    if (status == SMG_OK) status = smg_arena_create(p.ctx, &p.fitting);
+    if (status == SMG_OK) status = make_lists(&p, plan);
+    smg_arena_destroy(p.fitting);
     smg_arena_destroy(p.scratch);
     if (status == SMG_OK) *out_plan = plan;
     return status;

@@ -16,34 +16,55 @@ double plan_all_steps(const smg_kernel *k, const int64_t *symbols, const smg_ins
     return blocks_of(k, symbols, loop->axes[0]);
 }
 
-typedef struct load_search {
+/* What a range hangs on. */
+typedef struct range_leaves {
     const smg_kernel *k;
-    bool found;
-} load_search;
+    smg_axis_set axes;
+    bool loads;
+} range_leaves;
 
-static void seek_load(void *user, int leaf) {
-    load_search *s = user;
-    s->found = s->found || s->k->leaves.items[leaf].what == SMG_KLEAF_LOAD;
+static void see_leaf(void *user, int leaf) {
+    range_leaves *r = user;
+    const smg_kleaf *f = &r->k->leaves.items[leaf];
+    r->loads = r->loads || f->what == SMG_KLEAF_LOAD;
+    if (f->what != SMG_KLEAF_LOAD && f->what != SMG_KLEAF_IOTA) return;
+    const smg_access *access = &r->k->accesses.items[f->index];
+    for (int i = 0; i < access->axis_count; i++) r->axes |= SMG_AXIS_BIT(access->axis[i]);
+}
+
+static range_leaves leaves_of(const smg_kernel *k, const smg_krange *range) {
+    range_leaves r = {.k = k};
+    if (range->from != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, range->from, see_leaf, &r);
+    if (range->to != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, range->to, see_leaf, &r);
+    return r;
+}
+
+smg_axis_set plan_range_axes(const smg_kernel *k, const smg_instr *loop) {
+    return leaves_of(k, loop->range).axes;
 }
 
 /* Does memory decide the range? */
 static bool is_loaded(const smg_kernel *k, const smg_krange *range) {
-    load_search s = {.k = k};
-    if (range->from != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, range->from, seek_load, &s);
-    if (range->to != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, range->to, seek_load, &s);
-    return s.found;
+    return leaves_of(k, range).loads;
 }
 
-/* The workgroups that are asked lie evenly along all axes that a range may hang on. */
+/* The workgroups that are asked lie evenly along all axes that the range hangs on. */
 static double mean_steps(const smg_kernel *k, const int64_t *symbols, const smg_instr *loop) {
-    double tile = (double)k->axes.items[loop->axes[0]].tile, all = 0, blocks[SMG_SPACE_AXES];
-    int64_t base[SMG_SPACE_AXES], first, end;
-    for (int a = 0; a < k->axes.count; a++) blocks[a] = k->axes.items[a].grid ? blocks_of(k, symbols, a) : 0;
+    smg_axis_set axes = plan_range_axes(k, loop);
+    double tile = (double)k->axes.items[loop->axes[0]].tile, all = 0, steps = 0, blocks[SMG_SPACE_AXES] = {0};
+    int64_t base[SMG_SPACE_AXES] = {0}, first, end;
+    for (int a = 0; a < k->axes.count; a++)
+        if (k->axes.items[a].grid && (axes & SMG_AXIS_BIT(a)) != 0) blocks[a] = blocks_of(k, symbols, a);
     for (int i = 0; i < SAMPLES; i++) {
-        for (int a = 0; a < k->axes.count; a++)
-            base[a] = k->axes.items[a].tile * (int64_t)floor(blocks[a] * (i + 0.5) / SAMPLES);
-        (void)smg_kernel_loop_range(k, loop, symbols, base, NULL, &first, &end);
-        if (end > first) all += ceil((double)(end - first) / tile);
+        bool same = i > 0;
+        for (int a = 0; a < k->axes.count; a++) {
+            int64_t at = k->axes.items[a].tile * (int64_t)floor(blocks[a] * (i + 0.5) / SAMPLES);
+            same = same && at == base[a];
+            base[a] = at;
+        }
+        if (!same) (void)smg_kernel_loop_range(k, loop, symbols, base, NULL, &first, &end);
+        if (!same) steps = end > first ? ceil((double)(end - first) / tile) : 0;
+        all += steps;
     }
     return plan_larger(all, SAMPLES) / SAMPLES;
 }

@@ -232,8 +232,9 @@ static smg_status try_lowered(trial *t, const smg_schedule *s, double *out_secon
     if (likely) {
         smg_kernel *k;
         const smg_lower_options options = {.name = "try", .target = t->p->target};
-        SMG_TRY(later ? smg_kernel_fit(program.structure, s, &options, t->scratch, &k, &refused)
-                      : smg_kernel_fit_probe(program.probe, s, &options, t->scratch, &k, &refused));
+        smg_arena_reset(t->p->fitting); /* the program before has its price */
+        SMG_TRY(later ? smg_kernel_fit(program.structure, s, &options, t->p->fitting, &k, &refused)
+                      : smg_kernel_fit_probe(program.probe, s, &options, t->p->fitting, &k, &refused));
         bool fits = k != NULL && plan_fits(k, t->p->target, price, &refused);
         ask_driver(t, s, price);
         if (fits && !t->takes_all && price->registers >= t->too_many) {

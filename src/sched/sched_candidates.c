@@ -254,7 +254,7 @@ static smg_status add_anew(enumerator *e) {
     return SMG_OK;
 }
 
-#define PRODUCT_SCHEDULES 1024 /* of spaces with products: a longer list is copied as it grows */
+#define PRODUCT_SCHEDULES 2048 /* of spaces with products: a longer list is copied as it grows */
 
 smg_status smg_sched_candidates(const smg_space *space, const smg_target *target, const int64_t *nominal,
                                 smg_sched_room room, smg_arena *arena, smg_schedules *out_schedules) {
