@@ -3,7 +3,7 @@
  * Stores. A driver moves no load over a store that may change what it reads, so what a store's expression loads is
  * loaded first, for all of the lane's elements: the loads are under way together. As many as find room beside the
  * tiles that the program needs. Where a core has registers to spare they are under way during the loop in front of the
- * stores, too: workgroups that began together end together, and have nothing else to do then.
+ * stores, too, or what is between: workgroups that began together end together, and have nothing else to do then.
  *
  * Neighbours. Whether rows as long as a sequence let loads go by groups only a run knows. A load alone goes either way,
  * one among others of an expression goes element by element; so it is taken out. */
@@ -82,12 +82,30 @@ static int loop_before(const smg_kernel *k, int at) {
     return depth == 0 ? loop : -1;
 }
 
+/* Does a product in the loop read a factor where it lies? */
+static bool reads_views(const smg_kernel *k, int loop) {
+    bool views = false;
+    for (int i = loop; i < smg_kernel_loop_end(k, loop); i++) {
+        const smg_instr *in = &k->code.items[i];
+        views = views || (in->kind == SMG_I_MMA && k->tiles.items[in->b].residence == SMG_VIEW);
+    }
+    return views;
+}
+
 /* Where loads that need so many registers go: lanes that have half of theirs for others leave a core as many
- * workgroups as hide its waits. Compilers need more beside matrices, and were not asked. */
+ * workgroups as hide its waits. Compilers need more beside matrices, and were not asked. Factors that come straight
+ * from memory are on their way in registers themselves, and compilers take fewer for them beside others that are held:
+ * there loads begin behind the loop, while lanes join their sums. */
 static int place_of(const lower_sized *l, int at, int64_t registers) {
     const smg_target *t = l->target;
     int loop = smg_target_switches_lanes(t) && l->k->matrix.rows == 0 ? loop_before(l->k, at) : -1;
-    return loop >= 0 && 2 * (smg_kernel_registers(l->k) + registers) <= t->registers_lane ? loop : at;
+    if (loop < 0 || 2 * (smg_kernel_registers(l->k) + registers) > t->registers_lane) return at;
+    return reads_views(l->k, loop) ? smg_kernel_loop_end(l->k, loop) + 1 : loop;
+}
+
+static const char *note_of(const smg_kernel *k, int at, int to) {
+    if (to == at) return "in front of the stores";
+    return k->code.items[to].kind == SMG_I_LOOP ? "in front of the loop" : "behind the loop";
 }
 
 /* What the instruction at `at` loads is loaded at `to`. */
@@ -117,7 +135,7 @@ static smg_status before_store(lower_sized *l, int *io_at) {
     early e = {.l = l, .at = *io_at, .registers = registers};
     smg_expr_leaves(k->exprs, k->code.items[*io_at].expr, take_load, &e);
     int to = place_of(l, *io_at, registers - e.registers);
-    const char *note = to == *io_at ? "in front of the stores" : "in front of the loop";
+    const char *note = note_of(k, *io_at, to);
     for (int n = 0; n < e.loads.count; n++) SMG_TRY(move_load(l, (*io_at)++, to++, e.loads.leaf[n], note));
     return e.loads.count > 0 ? kernel_live_keep(k) : SMG_OK; /* what the next store finds taken */
 }

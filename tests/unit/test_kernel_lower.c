@@ -307,15 +307,21 @@ static int load_of(const smg_kernel *k, const char *buffer) {
     return -1;
 }
 
-/* What is added to a product is loaded in front of its loop where lanes have half of their registers left then, where a
- * core has other lanes to run meanwhile; else behind the loop. Counts those in front. */
-static int count_loaded_ahead(const char *target, int *out_behind) {
-    static const char text[] =
-        "graph g\nx = input f32[4096, 256]\nw = constant f32[256, 4096] random seed=1\n"
-        "r = input f32[4096, 4096]\np = contract(x, w) \"sk,ko->so\"\ny = add(p, r)\noutput y = y\n";
+/* Kernels in which what is added is loaded in front of the product's loop, right behind it, or further behind. */
+typedef struct loads {
+    int ahead, between, behind;
+} loads;
+
+/* In front of the loop where lanes have half of their registers left then, where a core has other lanes to run
+ * meanwhile; right behind it, before lanes join their sums, where the factors themselves come straight from memory. */
+static loads count_loads(const char *rows, const char *target) {
+    char text[400];
     fixture f;
-    int ahead = 0;
-    *out_behind = 0;
+    loads l = {0};
+    snprintf(text, sizeof text,
+             "graph g\nx = input f32[%s, 2048]\nw = constant f32[2048, 4096] random seed=1\n"
+             "r = input f32[%s, 4096]\np = contract(x, w) \"sk,ko->so\"\ny = add(p, r)\noutput y = y\n",
+             rows, rows);
     start(&f, NULL, text, target);
     for (int s = 0; s < f.schedules.items.count; s++) {
         smg_kernel *k = f.schedules.items.items[s].matrix == NULL ? lower(&f, s) : NULL;
@@ -323,21 +329,23 @@ static int count_loaded_ahead(const char *target, int *out_behind) {
         int load = load_of(k, "r"), loop = 0;
         while (loop < k->code.count && k->code.items[loop].kind != SMG_I_LOOP) loop++;
         if (load < 0 || loop == k->code.count) continue;
+        int end = smg_kernel_loop_end(k, loop);
         if (load < loop) assert_true(2 * smg_kernel_registers(k) <= f.target.registers_lane);
-        ahead += load < loop;
-        *out_behind += load > loop;
+        assert_false(load < loop && f.schedules.items.items[s].direct);
+        l.ahead += load < loop;
+        l.between += load == end + 1 && count_kind(k, load, k->code.count, SMG_I_JOIN) > 0;
+        l.behind += load > loop;
     }
     finish(&f);
-    return ahead;
+    return l;
 }
 
 static void what_is_added_is_loaded_ahead(void **state) {
     (void)state;
-    int behind;
-    assert_true(count_loaded_ahead("h200", &behind) > 0);
-    assert_true(behind > 0);
-    assert_int_equal(count_loaded_ahead("lavapipe", &behind), 0);
-    assert_true(behind > 0);
+    loads many = count_loads("4096", "h200"), one = count_loads("1", "h200"), cpu = count_loads("4096", "lavapipe");
+    assert_true(many.ahead > 0 && many.behind > 0);
+    assert_true(one.between > 0);
+    assert_true(cpu.ahead == 0 && cpu.behind > 0);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------- */
