@@ -74,13 +74,10 @@ static smg_status read_windows(smg_onnx_build *b, const smg_onnx_node *n, const 
     return SMG_OK;
 }
 
-/* `more`: axes that the converter adds beside places and taps. */
-static smg_status check_rank(smg_onnx_build *b, const smg_onnx_node *n, int more) {
+static smg_status check_rank(smg_onnx_build *b, const smg_onnx_node *n) {
     int axes = n->inputs[0]->rank - 2;
-    if (axes >= 1 && axes <= MAX_AXES && 2 + more + 2 * axes <= SMG_MAX_RANK) return SMG_OK;
-    return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
-                         "the input is %s; one to three axes behind [batch, channels] are known, with "
-                         "groups one or two",
+    if (axes >= 1 && axes <= MAX_AXES) return SMG_OK;
+    return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "the input is %s; one to three axes behind [batch, channels] are known",
                          smg_onnx_shape_text(b, n->inputs[0]));
 }
 
@@ -106,7 +103,7 @@ static smg_status read_conv(smg_onnx_build *b, const smg_onnx_node *n, const smg
                             windows *out) {
     const smg_onnx_value *x = n->inputs[0];
     int64_t taps[MAX_AXES], kernel[MAX_AXES], outputs;
-    SMG_TRY(check_rank(b, n, group > 1));
+    SMG_TRY(check_rank(b, n));
     bool good =
         w->rank == x->rank && group >= 1 && smg_size_is_const(b->sizes, w->dims[0], &outputs) && outputs % group == 0;
     for (int i = 2; good && i < w->rank; i++) good = smg_size_is_const(b->sizes, w->dims[i], &taps[i - 2]);
@@ -123,29 +120,45 @@ static smg_status read_conv(smg_onnx_build *b, const smg_onnx_node *n, const smg
     return read_windows(b, n, taps, out);
 }
 
+typedef struct convolution {
+    windows windows;
+    int64_t group;
+    onnx_conv_form form;
+} convolution;
+
+static smg_value convolve(smg_onnx_build *b, smg_value x, smg_value w, const void *user) {
+    const convolution *job = user;
+    const onnx_conv_form *form = &job->form;
+    char label[ONNX_CONV_LABEL];
+    smg_size parts[2] = {smg_onnx_int(b, job->group)};
+    if (form->grouped) {
+        parts[1] = smg_onnx_dim(b, w, 1);
+        if (form->channels) x = smg_onnx_divide(b, x, 1, 2, parts);
+        parts[1] = smg_size_div(b->sizes, smg_onnx_dim(b, w, 0), parts[0]);
+        w = smg_onnx_divide(b, w, 0, 2, parts);
+        if (!form->channels) w = smg_onnx_remove(b, w, 2);
+    }
+    x = windowed(b, x, &job->windows, 1 + form->grouped + form->channels, 0.0);
+    if (!x.id || !w.id) return (smg_value){0};
+    smg_onnx_conv_label(form, label);
+    smg_value y = smg_graph_contract(b->graph, label, x, w);
+    return form->grouped ? smg_onnx_merge(b, y, 1, 2) : y;
+}
+
 smg_status smg_onnx_convolution(smg_onnx_build *b, const smg_onnx_node *n, int weights, smg_value x, smg_value w,
                                 smg_value *out_y) {
-    /* n batch, g group, c channels in, m out, o p q places, i j k taps */
-    static const char *const labels[MAX_AXES][2] = {{"ncoi,mci->nmo", "ngcoi,gmci->ngmo"},
-                                                    {"ncoipj,mcij->nmop", "ngcoipj,gmcij->ngmop"},
-                                                    {"ncoipjqk,mcijk->nmopq", ""}};
-    const smg_size *dims = n->inputs[weights]->dims;
-    int64_t group = smg_onnx_attr_int(b, n, "group", 1);
-    windows job;
-    SMG_TRY(read_conv(b, n, n->inputs[weights], group, &job));
-    bool grouped = group > 1;
-    if (grouped) {
-        smg_size g = smg_onnx_int(b, group), out = dims[0];
-        smg_size in_dims[] = {g, dims[1]};
-        smg_size out_dims[] = {g, smg_size_div(b->sizes, out, g)};
-        x = smg_onnx_divide(b, x, 1, 2, in_dims);
-        w = smg_onnx_divide(b, w, 0, 2, out_dims);
-    }
-    x = windowed(b, x, &job, grouped ? 3 : 2, 0.0);
+    convolution job = {.group = smg_onnx_attr_int(b, n, "group", 1)};
+    SMG_TRY(read_conv(b, n, n->inputs[weights], job.group, &job.windows));
     if (!x.id || !w.id) return smg_onnx_failed(b, n);
-    *out_y = smg_graph_contract(b->graph, labels[job.axes - 1][grouped], x, w);
-    if (grouped) *out_y = smg_onnx_merge(b, *out_y, 1, 2);
-    return SMG_OK;
+    bool groups = job.group > 1, crowded = groups && job.windows.axes == MAX_AXES;
+    bool single = smg_onnx_is_const(b, n->inputs[weights]->dims[1], 1);
+    job.form = (onnx_conv_form){.axes = job.windows.axes, .grouped = groups, .channels = !(crowded && single)};
+    if (!crowded || single) {
+        *out_y = convolve(b, x, w, &job);
+        return out_y->id ? SMG_OK : smg_onnx_failed(b, n);
+    }
+    job.form.grouped = false;
+    return smg_onnx_each_group(b, n, x, w, job.group, convolve, &job, out_y);
 }
 
 smg_status smg_onnx_convert_conv(smg_onnx_build *b, const smg_onnx_node *n) {
@@ -213,7 +226,7 @@ smg_status smg_onnx_convert_pool(smg_onnx_build *b, const smg_onnx_node *n) {
     int64_t taps[MAX_AXES];
     bool average = strcmp(n->op, "AveragePool") == 0;
     bool padding = smg_onnx_attr_int(b, n, "count_include_pad", 0) != 0;
-    SMG_TRY(check_rank(b, n, 0));
+    SMG_TRY(check_rank(b, n));
     SMG_TRY(smg_onnx_attr_counts(b, n, "kernel_shape", n->inputs[0]->rank - 2, 0, 1, taps));
     if (n->output_count > 1 && n->outputs[1]) return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "its output Indices is used");
     SMG_TRY(read_windows(b, n, taps, &job));

@@ -3,7 +3,7 @@
  * the windows tile the result, it is a product and a change of order instead. */
 #include "onnx/onnx_part.h"
 
-#define MAX_AXES 2
+#define MAX_AXES 3
 
 typedef struct spread {
     smg_size extent, places, before; /* of the input, of the result; what is cut off in front */
@@ -15,6 +15,7 @@ typedef struct deconv {
     int64_t group;
     bool tiles;
     spread axis[MAX_AXES];
+    onnx_conv_form form;
 } deconv;
 
 /* The extent without anything cut off: (extent - 1) * stride + taps, spread, + what is asked for behind. */
@@ -58,7 +59,7 @@ static smg_status read_deconv(smg_onnx_build *b, const smg_onnx_node *n, deconv 
     *out = (deconv){.axes = x->rank - 2, .group = smg_onnx_attr_int(b, n, "group", 1), .tiles = true};
     if (out->axes < 1 || out->axes > MAX_AXES)
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
-                             "the input is %s; one or two axes behind [batch, channels] are known",
+                             "the input is %s; one to three axes behind [batch, channels] are known",
                              smg_onnx_shape_text(b, x));
     bool good = w->rank == x->rank && out->group >= 1 && smg_size_is_const(b->sizes, w->dims[0], &inputs) &&
                 inputs % out->group == 0;
@@ -97,26 +98,47 @@ static smg_value reversed(smg_onnx_build *b, smg_value w, int axis) {
     return smg_onnx_part(b, w, axis, smg_size_sub(b->sizes, taps, smg_onnx_int(b, 1)), taps, -1);
 }
 
+static smg_value deconvolve(smg_onnx_build *b, smg_value x, smg_value w, const void *user) {
+    const deconv *job = user;
+    const onnx_conv_form *form = &job->form;
+    int first = 1 + form->grouped + form->channels; /* axis of places */
+    char label[ONNX_CONV_LABEL];
+    smg_size parts[2] = {smg_onnx_int(b, job->group)};
+    if (!x.id || !w.id) return (smg_value){0};
+    if (form->grouped && !smg_size_divide_exact(b->sizes, smg_onnx_dim(b, w, 0), parts[0], &parts[1]))
+        return (smg_value){0};
+    if (form->grouped && form->channels) {
+        x = smg_onnx_divide(b, x, 1, 2, parts);
+        w = smg_onnx_divide(b, w, 0, 2, parts);
+    }
+    for (int i = 0; i < job->axes && !form->tiles; i++) {
+        x = windows_of(b, x, &job->axis[i], first + 2 * i);
+        w = reversed(b, w, 1 + form->grouped + form->channels + i);
+    }
+    smg_onnx_conv_label(form, label);
+    smg_value y = smg_graph_contract(b->graph, label, x, w);
+    for (int i = 0; i < job->axes && form->tiles; i++) y = smg_onnx_merge(b, y, 2 + form->grouped + i, 2);
+    return form->grouped ? smg_onnx_merge(b, y, 1, 2) : y;
+}
+
 smg_status smg_onnx_convert_deconv(smg_onnx_build *b, const smg_onnx_node *n) {
-    /* n batch, g group, c channels in, m out, o p places, i j taps */
-    static const char *const spread_labels[MAX_AXES] = {"ngcoi,gcmi->ngmo", "ngcoipj,gcmij->ngmop"};
-    static const char *const tiled_labels[MAX_AXES] = {"ngco,gcmi->ngmoi", "ngcop,gcmij->ngmoipj"};
     deconv job;
     SMG_TRY(read_deconv(b, n, &job));
-    smg_size parts[2] = {smg_onnx_int(b, job.group)};
-    smg_value x = smg_onnx_in(b, n, 0), w = smg_onnx_in(b, n, 1);
+    smg_value y, x = smg_onnx_in(b, n, 0), w = smg_onnx_in(b, n, 1);
     if (!x.id || !w.id) return smg_onnx_failed(b, n);
-    if (!smg_size_divide_exact(b->sizes, n->inputs[1]->dims[0], parts[0], &parts[1])) return smg_onnx_failed(b, n);
-    x = smg_onnx_divide(b, x, 1, 2, parts);
-    w = smg_onnx_divide(b, w, 0, 2, parts);
-    for (int i = 0; i < job.axes && !job.tiles; i++) {
-        x = windows_of(b, x, &job.axis[i], 3 + 2 * i);
-        w = reversed(b, w, 3 + i);
+    bool crowded = job.axes == MAX_AXES, groups = job.group > 1;
+    bool single = smg_onnx_is_const(b, n->inputs[0]->dims[1], job.group);
+    job.form = (onnx_conv_form){.axes = job.axes,
+                                .grouped = !crowded || (groups && single),
+                                .channels = !(crowded && groups && single),
+                                .turned = true,
+                                .tiles = job.tiles && !(crowded && groups && single)};
+    if (crowded && groups && !single) {
+        SMG_TRY(smg_onnx_each_group(b, n, x, w, job.group, deconvolve, &job, &y));
+    } else {
+        y = deconvolve(b, x, w, &job);
+        if (!y.id) return smg_onnx_failed(b, n);
     }
-    const char *labels = job.tiles ? tiled_labels[job.axes - 1] : spread_labels[job.axes - 1];
-    smg_value y = smg_graph_contract(b->graph, labels, x, w);
-    for (int i = 0; i < job.axes && job.tiles; i++) y = smg_onnx_merge(b, y, 3 + i, 2);
-    y = smg_onnx_merge(b, y, 1, 2);
     if (smg_onnx_has(n, 2))
         y = smg_onnx_map2(b, "add", y, smg_onnx_along(b, smg_onnx_in(b, n, 2), 1, n->inputs[0]->rank));
     return smg_onnx_set(b, n, 0, y);

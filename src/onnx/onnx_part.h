@@ -80,6 +80,28 @@ smg_value smg_onnx_arrange(smg_onnx_build *b, onnx_lettered x, const char *out_l
 smg_status smg_onnx_matrix_product(smg_onnx_build *b, const smg_onnx_node *n, int second, smg_value left,
                                    smg_value right, smg_value *out_product);
 
+/* ---- convolutions (onnx_part_conv.c) ---- */
+
+/* Which letters the axes of a convolution have. */
+typedef struct onnx_conv_form {
+    int axes;      /* spatial: 1 to 3 */
+    bool grouped;  /* an axis of groups */
+    bool channels; /* and one of channels in, which groups of one channel can do without */
+    bool turned;   /* weights have channels in before those out */
+    bool tiles;    /* taps are places of the result */
+} onnx_conv_form;
+#define ONNX_CONV_LABEL 32
+/* "ncoipj,mcij->nmop" for two axes: n batch, g group, c channels in, m out, o p q places, i j k taps. */
+void smg_onnx_conv_label(const onnx_conv_form *form, char out[ONNX_CONV_LABEL]);
+
+/* The convolution of one group's channels. */
+typedef smg_value onnx_convolve(smg_onnx_build *b, smg_value x, smg_value w, const void *job);
+#define ONNX_CONV_GROUPS 64
+/* Each group by itself: x has their channels as axis 1, w as axis 0, the result as axis 1. For as many axes as leave
+ * none for groups; UNSUPPORTED where there are more than ONNX_CONV_GROUPS. */
+smg_status smg_onnx_each_group(smg_onnx_build *b, const smg_onnx_node *n, smg_value x, smg_value w, int64_t group,
+                               onnx_convolve *convolve, const void *job, smg_value *out_y);
+
 /* The convolution of x by w, of the shapes of inputs 0 and `weights`, as Conv without a bias (onnx_op_conv.c). */
 smg_status smg_onnx_convolution(smg_onnx_build *b, const smg_onnx_node *n, int weights, smg_value x, smg_value w,
                                 smg_value *out_y);

@@ -632,7 +632,7 @@ def late():
     case("ConvTranspose", named(f(2, 3, 5), "b", None, "t"), fixed(f(3, 2, 4)), fixed(f(2)), strides=[2], pads=[1, 1], opset=11, label="time")
     case("Conv", named(f(2, 3, 4, 6, 4), "b", None, None, None, None), fixed(f(5, 3, 2, 3, 2)), fixed(f(5)), strides=[2, 3, 2], opset=11, label="3-d patches")
     case("Conv", f(1, 2, 4, 5, 3), fixed(f(3, 2, 3, 3, 3)), pads=[1, 1, 1, 1, 1, 1], opset=11, label="3-d pads")
-    refused("Conv", f(1, 4, 4, 4, 4), fixed(f(4, 2, 2, 2, 2)), group=2, opset=11, label="3-d groups")
+    case("Conv", f(1, 4, 4, 4, 4), fixed(f(4, 2, 2, 2, 2)), group=2, opset=11, label="3-d groups")
     for op in ("AveragePool", "MaxPool"):
         case(op, f(1, 2, 4, 5, 4), kernel_shape=[2, 3, 2], strides=[2, 1, 2], pads=[0, 1, 0, 0, 1, 0], opset=11, label="3-d")
         case(op, f(1, 2, 5, 5), kernel_shape=[9, 9], pads=[3, 3, 3, 3], strides=[2, 2], ceil_mode=1, opset=11, label="larger than the image")
@@ -938,6 +938,21 @@ def nowhere():
     case("ScatterElements", x, nothing(3, 0), fixed(np.zeros((3, 0), F32)), axis=1, opset=18, label="nowhere")
 
 
+def deep():
+    """Convolutions over three axes whose groups have no axis of their own."""
+    x = named(f(2, 4, 3, 5, 4), "b", None, None, None, None)
+    case("Conv", x, fixed(f(6, 2, 2, 3, 2)), fixed(f(6)), group=2, pads=[0, 1, 1, 1, 0, 0], strides=[1, 2, 1], opset=11, label="3-d groups of a batch")
+    case("Conv", x, fixed(f(4, 1, 3, 3, 3)), fixed(f(4)), group=4, pads=[1] * 6, opset=11, label="3-d depthwise")
+    case("Conv", x, fixed(f(8, 1, 1, 3, 3)), group=4, dilations=[1, 2, 1], opset=11, label="3-d multiplier")
+    refused("Conv", f(1, 130, 1, 1, 1), fixed(f(65, 2, 1, 1, 1)), group=65, opset=11, label="3-d, many groups")
+    for label, w, extra in (
+            ("3-d", f(4, 3, 2, 3, 2), {}), ("3-d strided", f(4, 3, 3, 3, 3), {"strides": [2, 1, 2], "pads": [1, 0, 1, 1, 1, 0], "output_padding": [1, 0, 0]}),
+            ("3-d tiles", f(4, 3, 2, 2, 1), {"strides": [2, 2, 1]}), ("3-d groups", f(4, 3, 2, 3, 2), {"group": 2, "strides": [1, 2, 1]}),
+            ("3-d tiles of groups", f(4, 2, 2, 2, 2), {"group": 2, "strides": [2, 2, 2]}),
+            ("3-d depthwise", f(4, 1, 3, 2, 2), {"group": 4, "strides": [2, 2, 2]}), ("3-d tiles, depthwise", f(4, 2, 2, 2, 2), {"group": 4, "strides": [2, 2, 2]})):
+        case("ConvTranspose", x, fixed(w), fixed(f(w.shape[1] * extra.get("group", 1))), opset=11, label=label, **extra)
+
+
 def text(value):
     data = value.encode()
     return struct.pack("<I", len(data)) + data
@@ -951,7 +966,7 @@ def tensor(name, value):
 
 def main():
     for family in (elementwise, activations, reductions, shapes, shape_arithmetic, inferred_equalities, indices, products,
-                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds, grouped, sampled, folded, ranked, nowhere):
+                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds, grouped, sampled, folded, ranked, nowhere, deep):
         family()
     with open(sys.argv[1], "wb") as out:
         out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))
