@@ -130,26 +130,26 @@ static smg_value convolve(smg_onnx_build *b, smg_value x, smg_value w, const voi
     const convolution *job = user;
     const onnx_conv_form *form = &job->form;
     char label[ONNX_CONV_LABEL];
-    smg_size parts[2] = {smg_onnx_int(b, job->group)};
+    if (!x.id || !w.id) return (smg_value){0};
     if (form->grouped) {
-        parts[1] = smg_onnx_dim(b, w, 1);
-        if (form->channels) x = smg_onnx_divide(b, x, 1, 2, parts);
-        parts[1] = smg_size_div(b->sizes, smg_onnx_dim(b, w, 0), parts[0]);
-        w = smg_onnx_divide(b, w, 0, 2, parts);
+        smg_size g = smg_onnx_int(b, job->group);
+        smg_size in_dims[] = {g, smg_onnx_dim(b, w, 1)};
+        smg_size out_dims[] = {g, smg_size_div(b->sizes, smg_onnx_dim(b, w, 0), g)};
+        if (form->channels) x = smg_onnx_divide(b, x, 1, 2, in_dims);
+        w = smg_onnx_divide(b, w, 0, 2, out_dims);
         if (!form->channels) w = smg_onnx_remove(b, w, 2);
     }
     x = windowed(b, x, &job->windows, 1 + form->grouped + form->channels, 0.0);
-    if (!x.id || !w.id) return (smg_value){0};
     smg_onnx_conv_label(form, label);
     smg_value y = smg_graph_contract(b->graph, label, x, w);
     return form->grouped ? smg_onnx_merge(b, y, 1, 2) : y;
 }
 
+/* Over three axes groups are one more than a graph has, unless each has one channel. */
 smg_status smg_onnx_convolution(smg_onnx_build *b, const smg_onnx_node *n, int weights, smg_value x, smg_value w,
                                 smg_value *out_y) {
     convolution job = {.group = smg_onnx_attr_int(b, n, "group", 1)};
     SMG_TRY(read_conv(b, n, n->inputs[weights], job.group, &job.windows));
-    if (!x.id || !w.id) return smg_onnx_failed(b, n);
     bool groups = job.group > 1, crowded = groups && job.windows.axes == MAX_AXES;
     bool single = smg_onnx_is_const(b, n->inputs[weights]->dims[1], 1);
     job.form = (onnx_conv_form){.axes = job.windows.axes, .grouped = groups, .channels = !(crowded && single)};
