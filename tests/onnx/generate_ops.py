@@ -852,7 +852,7 @@ def sampled():
     case("GridSample", image, grid, opset=16, label="linear")
     case("GridSample", image, grid, opset=20, mode="linear", padding_mode="border", align_corners=1, label="corners")
     case("GridSample", f(2, 3, 5, 4), grid, opset=20, mode="nearest", label="nearest")
-    refused("GridSample", f(2, 3, 5, 4), f(2, 3, 6, 2), opset=20, mode="cubic", label="cubic")
+    case("GridSample", f(2, 3, 5, 4), f(2, 3, 6, 2), opset=20, mode="cubic", label="cubic")
     chain = [node("Reshape", ["x", "apart"], ["a"]), node("Transpose", ["a"], ["t"], perm=[0, 3, 1, 2]), node("Reshape", ["t", "rows"], ["table"]),
              node("GatherElements", ["table", "i"], ["y0"], axis=1)]
     add_nodes("GatherElements/18/turned table", chain, {"x": named(f(2, 3, 32), "b", "s", None), "i": named(ints(0, 8, 24, 5), "r", None),
@@ -953,6 +953,21 @@ def deep():
         case("ConvTranspose", x, fixed(w), fixed(f(w.shape[1] * extra.get("group", 1))), opset=11, label=label, **extra)
 
 
+def sampled_otherwise():
+    """GridSample by every mode and padding, and over three axes."""
+    image, grid = named(f(2, 3, 5, 4), "b", None, "h", "w"), named(f(2, 3, 6, 2, scale=1.5), "b", "r", None, None)
+    for mode in ("linear", "nearest", "cubic"):
+        for padding in ("zeros", "border", "reflection"):
+            for corners in (0, 1):
+                case("GridSample", image, grid, opset=20, mode=mode, padding_mode=padding, align_corners=corners, label=f"{mode}, {padding}, {corners}")
+    case("GridSample", f(1, 2, 1, 3), f(1, 4, 3, 2, scale=2), opset=16, mode="bicubic", padding_mode="reflection", label="a row alone")
+    image, grid = named(f(1, 2, 3, 4, 5), "b", None, None, None, None), named(f(1, 2, 3, 2, 3, scale=1.2), "b", None, None, None, None)
+    for mode, padding, corners in (("linear", "zeros", 0), ("linear", "reflection", 1), ("nearest", "border", 0), ("linear", "border", 1), ("nearest", "reflection", 0)):
+        case("GridSample", image, grid, opset=20, mode=mode, padding_mode=padding, align_corners=corners, label=f"3-d {mode}, {padding}, {corners}")
+    refused("GridSample", f(1, 2, 3, 4, 5), f(1, 2, 3, 2, 3), opset=20, mode="cubic", label="3-d cubic")
+    refused("GridSample", f(1, 2, 4, 5), f(1, 2, 3, 2), opset=20, mode="spline", label="mode")
+
+
 def text(value):
     data = value.encode()
     return struct.pack("<I", len(data)) + data
@@ -966,7 +981,7 @@ def tensor(name, value):
 
 def main():
     for family in (elementwise, activations, reductions, shapes, shape_arithmetic, inferred_equalities, indices, products,
-                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds, grouped, sampled, folded, ranked, nowhere, deep):
+                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds, grouped, sampled, folded, ranked, nowhere, deep, sampled_otherwise):
         family()
     with open(sys.argv[1], "wb") as out:
         out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))
