@@ -121,19 +121,20 @@ static smg_value deconvolve(smg_onnx_build *b, smg_value x, smg_value w, const v
     return form->grouped ? smg_onnx_merge(b, y, 1, 2) : y;
 }
 
+/* Groups over three axes as in smg_onnx_convolution. */
 smg_status smg_onnx_convert_deconv(smg_onnx_build *b, const smg_onnx_node *n) {
     deconv job;
     SMG_TRY(read_deconv(b, n, &job));
     smg_value y, x = smg_onnx_in(b, n, 0), w = smg_onnx_in(b, n, 1);
     if (!x.id || !w.id) return smg_onnx_failed(b, n);
-    bool crowded = job.axes == MAX_AXES, groups = job.group > 1;
-    bool single = smg_onnx_is_const(b, n->inputs[0]->dims[1], job.group);
+    bool crowded = job.axes == MAX_AXES && job.group > 1;
+    bool single = crowded && smg_onnx_is_const(b, n->inputs[0]->dims[1], job.group);
     job.form = (onnx_conv_form){.axes = job.axes,
-                                .grouped = !crowded || (groups && single),
-                                .channels = !(crowded && groups && single),
+                                .grouped = job.axes < MAX_AXES || single,
+                                .channels = !single,
                                 .turned = true,
-                                .tiles = job.tiles && !(crowded && groups && single)};
-    if (crowded && groups && !single) {
+                                .tiles = job.tiles && !single};
+    if (crowded && !single) {
         SMG_TRY(smg_onnx_each_group(b, n, x, w, job.group, deconvolve, &job, &y));
     } else {
         y = deconvolve(b, x, w, &job);

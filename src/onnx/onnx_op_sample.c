@@ -3,6 +3,7 @@
 #include "onnx/onnx_part.h"
 
 #define MAX_AXES 3
+#define MAX_TAPS 4
 
 typedef enum outside { OUTSIDE_ZERO, OUTSIDE_BORDER, OUTSIDE_REFLECTED } outside;
 
@@ -105,10 +106,10 @@ static smg_value cubic(smg_onnx_build *b, smg_value x, const double p[4]) {
 /* Of the neighbour `which` elements behind the first one, where the place is `gap` behind that (Keys, Cubic
  * Convolution Interpolation, 1981). */
 static smg_value weight_of(smg_onnx_build *b, const sampling *s, smg_value gap, int which) {
-    static const double near[] = {CUBIC + 2.0, -CUBIC - 3.0, 0.0, 1.0};
-    static const double far[] = {CUBIC, -5.0 * CUBIC, 8.0 * CUBIC, -4.0 * CUBIC};
+    static const double inner[] = {CUBIC + 2.0, -CUBIC - 3.0, 0.0, 1.0};
+    static const double outer[] = {CUBIC, -5.0 * CUBIC, 8.0 * CUBIC, -4.0 * CUBIC};
     smg_value away = smg_onnx_map1(b, "abs", smg_onnx_with(b, "sub", gap, (double)which));
-    if (s->taps == 4) return cubic(b, away, which == 0 || which == 1 ? near : far);
+    if (s->taps == 4) return cubic(b, away, which == 0 || which == 1 ? inner : outer);
     return smg_onnx_map2(b, "sub", smg_onnx_like(b, away, 1.0), away);
 }
 
@@ -125,18 +126,18 @@ static neighbour neighbour_of(smg_onnx_build *b, const sampling *s, const sample
 
 /* The element at one neighbour along each axis, times their weights. */
 static smg_value element_at(smg_onnx_build *b, const smg_onnx_node *n, const sampling *s, smg_value image,
-                            const neighbour *along) {
+                            const neighbour *const along[]) {
     const smg_onnx_value *in = n->inputs[0];
     smg_value at[2 + MAX_AXES] = {smg_onnx_count(b, in->dims[0], 0, in->rank),
                                   smg_onnx_count(b, in->dims[1], 1, in->rank)};
-    for (int i = 0; i < s->axes; i++) at[2 + i] = along[i].index;
+    for (int i = 0; i < s->axes; i++) at[2 + i] = along[i]->index;
     for (int i = 0; i < in->rank; i++)
         if (!at[i].id || !image.id) return (smg_value){0};
     smg_value element = smg_graph_take_at(b->graph, image, in->rank, at);
-    smg_value inside = along[0].inside, weight = along[0].weight;
+    smg_value inside = along[0]->inside, weight = along[0]->weight;
     for (int i = 1; i < s->axes; i++) {
-        if (s->outside == OUTSIDE_ZERO) inside = smg_onnx_map2(b, "and", inside, along[i].inside);
-        if (s->taps > 1) weight = smg_onnx_map2(b, "mul", weight, along[i].weight);
+        if (s->outside == OUTSIDE_ZERO) inside = smg_onnx_map2(b, "and", inside, along[i]->inside);
+        if (s->taps > 1) weight = smg_onnx_map2(b, "mul", weight, along[i]->weight);
     }
     if (s->outside == OUTSIDE_ZERO) element = smg_onnx_select(b, inside, element, smg_onnx_like(b, element, 0.0));
     return s->taps > 1 ? smg_onnx_map2(b, "mul", element, weight) : element;
@@ -145,19 +146,19 @@ static smg_value element_at(smg_onnx_build *b, const smg_onnx_node *n, const sam
 /* The grid's last coordinate is of the image's first axis. */
 smg_status smg_onnx_convert_grid_sample(smg_onnx_build *b, const smg_onnx_node *n) {
     sampling s;
-    sampled_axis axis[MAX_AXES];
+    neighbour tap[MAX_AXES][MAX_TAPS];
     smg_value sum = {0};
     int count = 1;
     SMG_TRY(read_sampling(b, n, &s));
     smg_value image = smg_onnx_in(b, n, 0);
     for (int i = 0; i < s.axes; i++) {
-        axis[i] = axis_of(b, n, &s, s.axes - 1 - i, n->inputs[0]->dims[2 + i]);
+        sampled_axis axis = axis_of(b, n, &s, s.axes - 1 - i, n->inputs[0]->dims[2 + i]);
+        for (int t = 0; t < s.taps; t++) tap[i][t] = neighbour_of(b, &s, &axis, t);
         count *= s.taps;
     }
     for (int i = 0; i < count; i++) {
-        neighbour along[MAX_AXES];
-        for (int k = s.axes - 1, rest = i; k >= 0; k--, rest /= s.taps)
-            along[k] = neighbour_of(b, &s, &axis[k], rest % s.taps);
+        const neighbour *along[MAX_AXES];
+        for (int k = s.axes - 1, rest = i; k >= 0; k--, rest /= s.taps) along[k] = &tap[k][rest % s.taps];
         smg_value part = element_at(b, n, &s, image, along);
         sum = i == 0 ? part : smg_onnx_map2(b, "add", sum, part);
     }

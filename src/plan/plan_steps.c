@@ -95,7 +95,8 @@ double plan_share(const smg_kernel *k, const int64_t *symbols, int axis) {
     return all > 0 ? steps / all : 1;
 }
 
-#define MARGIN 0.9 /* samples tell a range that grows along an axis to one part in 32 of the axis */
+/* Samples err by one part in 32 of the axis at most where ranges only grow along it, to half of it or more. */
+#define MARGIN 0.9
 
 double plan_least_share(smg_kernel *k, const int64_t *symbols, int axis) {
     for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = 1;

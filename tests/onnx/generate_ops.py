@@ -956,13 +956,12 @@ def deep():
 def sampled_otherwise():
     """GridSample by every mode and padding, and over three axes."""
     image, grid = named(f(2, 3, 5, 4), "b", None, "h", "w"), named(f(2, 3, 6, 2, scale=1.5), "b", "r", None, None)
-    for mode in ("linear", "nearest", "cubic"):
-        for padding in ("zeros", "border", "reflection"):
-            for corners in (0, 1):
-                case("GridSample", image, grid, opset=20, mode=mode, padding_mode=padding, align_corners=corners, label=f"{mode}, {padding}, {corners}")
+    for mode, padding, corners in (("linear", "reflection", 0), ("linear", "border", 0), ("nearest", "reflection", 1), ("nearest", "border", 0),
+                                   ("cubic", "zeros", 1), ("cubic", "border", 0), ("cubic", "reflection", 1)):
+        case("GridSample", image, grid, opset=20, mode=mode, padding_mode=padding, align_corners=corners, label=f"{mode}, {padding}, {corners}")
     case("GridSample", f(1, 2, 1, 3), f(1, 4, 3, 2, scale=2), opset=16, mode="bicubic", padding_mode="reflection", label="a row alone")
     image, grid = named(f(1, 2, 3, 4, 5), "b", None, None, None, None), named(f(1, 2, 3, 2, 3, scale=1.2), "b", None, None, None, None)
-    for mode, padding, corners in (("linear", "zeros", 0), ("linear", "reflection", 1), ("nearest", "border", 0), ("linear", "border", 1), ("nearest", "reflection", 0)):
+    for mode, padding, corners in (("linear", "zeros", 0), ("linear", "reflection", 1), ("nearest", "border", 0)):
         case("GridSample", image, grid, opset=20, mode=mode, padding_mode=padding, align_corners=corners, label=f"3-d {mode}, {padding}, {corners}")
     refused("GridSample", f(1, 2, 3, 4, 5), f(1, 2, 3, 2, 3), opset=20, mode="cubic", label="3-d cubic")
     refused("GridSample", f(1, 2, 4, 5), f(1, 2, 3, 2), opset=20, mode="spline", label="mode")
