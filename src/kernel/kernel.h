@@ -410,6 +410,8 @@ int64_t smg_kernel_registers_kept(const smg_kernel *k);
 /* May a load have an index that is out of range? Its kernel then has one binding more, for the report. */
 bool smg_kernel_reports(const smg_kernel *k);
 bool smg_access_reports(const smg_kernel *k, const smg_access *access);
+/* May the expression be another one for another element of the axis? SMG_EXPR_NONE never is. */
+bool smg_kernel_expr_moves(const smg_kernel *k, smg_expr expr, int axis);
 /* Has the access an index that is another one for another element of the axis? */
 bool smg_access_index_moves(const smg_kernel *k, const smg_access *access, int axis);
 /* Does the access step along the axis itself? */

@@ -351,10 +351,14 @@ static void seek_axis(void *user, int leaf) {
     s->found = s->found || smg_access_index_moves(s->k, access, s->axis);
 }
 
-bool smg_access_index_moves(const smg_kernel *k, const smg_access *access, int axis) {
+bool smg_kernel_expr_moves(const smg_kernel *k, smg_expr expr, int axis) {
     axis_seek s = {.k = k, .axis = axis};
-    if (access->index != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, access->index, seek_axis, &s);
+    if (expr != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, expr, seek_axis, &s);
     return s.found;
+}
+
+bool smg_access_index_moves(const smg_kernel *k, const smg_access *access, int axis) {
+    return smg_kernel_expr_moves(k, access->index, axis);
 }
 
 bool smg_kernel_reports(const smg_kernel *k) {

@@ -4,8 +4,6 @@
 
 #include "onnx/onnx_part.h"
 
-#define MAX_AXES 3
-
 typedef struct window_axis {
     smg_size extent, before, after, places;
     int64_t taps, stride, dilation;
@@ -14,7 +12,7 @@ typedef struct window_axis {
 typedef struct windows {
     int axes;           /* spatial: axis 2, 3 and 4 of the input */
     bool pads, partial; /* something is added around; the last window may reach past that */
-    window_axis axis[MAX_AXES];
+    window_axis axis[ONNX_CONV_AXES];
 } windows;
 
 static smg_size plus(smg_onnx_build *b, smg_size a, int64_t number) {
@@ -47,7 +45,7 @@ static void count_places(smg_onnx_build *b, window_axis *w, bool up) {
 static smg_status read_windows(smg_onnx_build *b, const smg_onnx_node *n, const int64_t *taps, windows *out) {
     const smg_onnx_value *x = n->inputs[0];
     const char *automatic = smg_onnx_attr_string(b, n, "auto_pad", "NOTSET");
-    int64_t pads[2 * MAX_AXES], strides[MAX_AXES], dilations[MAX_AXES];
+    int64_t pads[2 * ONNX_CONV_AXES], strides[ONNX_CONV_AXES], dilations[ONNX_CONV_AXES];
     int axes = x->rank - 2;
     bool same = strcmp(automatic, "SAME_UPPER") == 0 || strcmp(automatic, "SAME_LOWER") == 0;
     bool valid = strcmp(automatic, "VALID") == 0, up = smg_onnx_attr_int(b, n, "ceil_mode", 0) != 0;
@@ -76,7 +74,7 @@ static smg_status read_windows(smg_onnx_build *b, const smg_onnx_node *n, const 
 
 static smg_status check_rank(smg_onnx_build *b, const smg_onnx_node *n) {
     int axes = n->inputs[0]->rank - 2;
-    if (axes >= 1 && axes <= MAX_AXES) return SMG_OK;
+    if (axes >= 1 && axes <= ONNX_CONV_AXES) return SMG_OK;
     return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "the input is %s; one to three axes behind [batch, channels] are known",
                          smg_onnx_shape_text(b, n->inputs[0]));
 }
@@ -102,7 +100,7 @@ static smg_value windowed(smg_onnx_build *b, smg_value x, const windows *w, int 
 static smg_status read_conv(smg_onnx_build *b, const smg_onnx_node *n, const smg_onnx_value *w, int64_t group,
                             windows *out) {
     const smg_onnx_value *x = n->inputs[0];
-    int64_t taps[MAX_AXES], kernel[MAX_AXES], outputs;
+    int64_t taps[ONNX_CONV_AXES], kernel[ONNX_CONV_AXES], outputs;
     SMG_TRY(check_rank(b, n));
     bool good =
         w->rank == x->rank && group >= 1 && smg_size_is_const(b->sizes, w->dims[0], &outputs) && outputs % group == 0;
@@ -120,45 +118,32 @@ static smg_status read_conv(smg_onnx_build *b, const smg_onnx_node *n, const smg
     return read_windows(b, n, taps, out);
 }
 
-typedef struct convolution {
-    windows windows;
-    int64_t group;
-    onnx_conv_form form;
-} convolution;
-
-static smg_value convolve(smg_onnx_build *b, smg_value x, smg_value w, const void *user) {
-    const convolution *job = user;
-    const onnx_conv_form *form = &job->form;
+static smg_value convolve(smg_onnx_build *b, smg_value x, smg_value w, const onnx_conv_form *form, const void *job) {
     char label[ONNX_CONV_LABEL];
-    if (!x.id || !w.id) return (smg_value){0};
-    if (form->grouped) {
-        smg_size g = smg_onnx_int(b, job->group);
+    bool grouped = form->group > 1;
+    if (grouped) {
+        smg_size g = smg_onnx_int(b, form->group);
         smg_size in_dims[] = {g, smg_onnx_dim(b, w, 1)};
         smg_size out_dims[] = {g, smg_size_div(b->sizes, smg_onnx_dim(b, w, 0), g)};
         if (form->channels) x = smg_onnx_divide(b, x, 1, 2, in_dims);
         w = smg_onnx_divide(b, w, 0, 2, out_dims);
         if (!form->channels) w = smg_onnx_remove(b, w, 2);
     }
-    x = windowed(b, x, &job->windows, 1 + form->grouped + form->channels, 0.0);
+    x = windowed(b, x, job, 1 + grouped + form->channels, 0.0);
+    if (!x.id || !w.id) return (smg_value){0};
     smg_onnx_conv_label(form, label);
     smg_value y = smg_graph_contract(b->graph, label, x, w);
-    return form->grouped ? smg_onnx_merge(b, y, 1, 2) : y;
+    return grouped ? smg_onnx_merge(b, y, 1, 2) : y;
 }
 
-/* Over three axes groups are one more than a graph has, unless each has one channel. */
 smg_status smg_onnx_convolution(smg_onnx_build *b, const smg_onnx_node *n, int weights, smg_value x, smg_value w,
                                 smg_value *out_y) {
-    convolution job = {.group = smg_onnx_attr_int(b, n, "group", 1)};
-    SMG_TRY(read_conv(b, n, n->inputs[weights], job.group, &job.windows));
-    bool groups = job.group > 1, crowded = groups && job.windows.axes == MAX_AXES;
+    int64_t group = smg_onnx_attr_int(b, n, "group", 1);
+    windows job;
+    SMG_TRY(read_conv(b, n, n->inputs[weights], group, &job));
+    const onnx_conv_form form = {.axes = job.axes, .group = group, .channels = true};
     bool single = smg_onnx_is_const(b, n->inputs[weights]->dims[1], 1);
-    job.form = (onnx_conv_form){.axes = job.windows.axes, .grouped = groups, .channels = !(crowded && single)};
-    if (!crowded || single) {
-        *out_y = convolve(b, x, w, &job);
-        return out_y->id ? SMG_OK : smg_onnx_failed(b, n);
-    }
-    job.form.grouped = false;
-    return smg_onnx_each_group(b, n, x, w, job.group, convolve, &job, out_y);
+    return smg_onnx_in_groups(b, n, x, w, &form, single, convolve, &job, out_y);
 }
 
 smg_status smg_onnx_convert_conv(smg_onnx_build *b, const smg_onnx_node *n) {
@@ -223,7 +208,7 @@ static smg_value averaged(smg_onnx_build *b, smg_value sum, const windows *w, in
 
 smg_status smg_onnx_convert_pool(smg_onnx_build *b, const smg_onnx_node *n) {
     windows job;
-    int64_t taps[MAX_AXES];
+    int64_t taps[ONNX_CONV_AXES];
     bool average = strcmp(n->op, "AveragePool") == 0;
     bool padding = smg_onnx_attr_int(b, n, "count_include_pad", 0) != 0;
     SMG_TRY(check_rank(b, n));

@@ -3,8 +3,6 @@
  * the windows tile the result, it is a product and a change of order instead. */
 #include "onnx/onnx_part.h"
 
-#define MAX_AXES 3
-
 typedef struct spread {
     smg_size extent, places, before; /* of the input, of the result; what is cut off in front */
     int64_t taps, stride, dilation;
@@ -14,8 +12,7 @@ typedef struct deconv {
     int axes;
     int64_t group;
     bool tiles;
-    spread axis[MAX_AXES];
-    onnx_conv_form form;
+    spread axis[ONNX_CONV_AXES];
 } deconv;
 
 /* The extent without anything cut off: (extent - 1) * stride + taps, spread, + what is asked for behind. */
@@ -27,7 +24,7 @@ static smg_size whole(smg_onnx_build *b, const spread *a, int64_t behind) {
 
 /* pads, or an extent that is asked for: output_shape, or a multiple of the input's. */
 static smg_status count_places(smg_onnx_build *b, const smg_onnx_node *n, deconv *job) {
-    int64_t pads[2 * MAX_AXES], behind[MAX_AXES], shape[MAX_AXES];
+    int64_t pads[2 * ONNX_CONV_AXES], behind[ONNX_CONV_AXES], shape[ONNX_CONV_AXES];
     const char *automatic = smg_onnx_attr_string(b, n, "auto_pad", "NOTSET");
     bool upper = strcmp(automatic, "SAME_UPPER") == 0, same = upper || strcmp(automatic, "SAME_LOWER") == 0;
     SMG_TRY(smg_onnx_attr_counts(b, n, "pads", 2 * job->axes, 0, 0, pads));
@@ -55,9 +52,9 @@ static smg_status count_places(smg_onnx_build *b, const smg_onnx_node *n, deconv
 
 static smg_status read_deconv(smg_onnx_build *b, const smg_onnx_node *n, deconv *out) {
     const smg_onnx_value *x = n->inputs[0], *w = n->inputs[1];
-    int64_t strides[MAX_AXES], dilations[MAX_AXES], kernel[MAX_AXES], inputs = 0;
+    int64_t strides[ONNX_CONV_AXES], dilations[ONNX_CONV_AXES], kernel[ONNX_CONV_AXES], inputs = 0;
     *out = (deconv){.axes = x->rank - 2, .group = smg_onnx_attr_int(b, n, "group", 1), .tiles = true};
-    if (out->axes < 1 || out->axes > MAX_AXES)
+    if (out->axes < 1 || out->axes > ONNX_CONV_AXES)
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
                              "the input is %s; one to three axes behind [batch, channels] are known",
                              smg_onnx_shape_text(b, x));
@@ -98,48 +95,36 @@ static smg_value reversed(smg_onnx_build *b, smg_value w, int axis) {
     return smg_onnx_part(b, w, axis, smg_size_sub(b->sizes, taps, smg_onnx_int(b, 1)), taps, -1);
 }
 
-static smg_value deconvolve(smg_onnx_build *b, smg_value x, smg_value w, const void *user) {
+static smg_value deconvolve(smg_onnx_build *b, smg_value x, smg_value w, const onnx_conv_form *form, const void *user) {
     const deconv *job = user;
-    const onnx_conv_form *form = &job->form;
-    int first = 1 + form->grouped + form->channels; /* axis of places */
+    bool grouped = form->group > 1;
+    int first = 1 + grouped + form->channels; /* axis of places */
     char label[ONNX_CONV_LABEL];
-    smg_size parts[2] = {smg_onnx_int(b, job->group)};
-    if (!x.id || !w.id) return (smg_value){0};
-    if (form->grouped && !smg_size_divide_exact(b->sizes, smg_onnx_dim(b, w, 0), parts[0], &parts[1]))
-        return (smg_value){0};
-    if (form->grouped && form->channels) {
+    if (grouped && form->channels) {
+        smg_size g = smg_onnx_int(b, form->group);
+        smg_size parts[2] = {g, smg_size_div(b->sizes, smg_onnx_dim(b, w, 0), g)};
         x = smg_onnx_divide(b, x, 1, 2, parts);
         w = smg_onnx_divide(b, w, 0, 2, parts);
     }
-    for (int i = 0; i < job->axes && !form->tiles; i++) {
+    for (int i = 0; i < form->axes && !form->tiles; i++) {
         x = windows_of(b, x, &job->axis[i], first + 2 * i);
-        w = reversed(b, w, 1 + form->grouped + form->channels + i);
+        w = reversed(b, w, first + i);
     }
+    if (!x.id || !w.id) return (smg_value){0};
     smg_onnx_conv_label(form, label);
     smg_value y = smg_graph_contract(b->graph, label, x, w);
-    for (int i = 0; i < job->axes && form->tiles; i++) y = smg_onnx_merge(b, y, 2 + form->grouped + i, 2);
-    return form->grouped ? smg_onnx_merge(b, y, 1, 2) : y;
+    for (int i = 0; i < form->axes && form->tiles; i++) y = smg_onnx_merge(b, y, 2 + grouped + i, 2);
+    return grouped ? smg_onnx_merge(b, y, 1, 2) : y;
 }
 
-/* Groups over three axes as in smg_onnx_convolution. */
 smg_status smg_onnx_convert_deconv(smg_onnx_build *b, const smg_onnx_node *n) {
     deconv job;
     SMG_TRY(read_deconv(b, n, &job));
     smg_value y, x = smg_onnx_in(b, n, 0), w = smg_onnx_in(b, n, 1);
-    if (!x.id || !w.id) return smg_onnx_failed(b, n);
-    bool crowded = job.axes == MAX_AXES && job.group > 1;
-    bool single = crowded && smg_onnx_is_const(b, n->inputs[0]->dims[1], job.group);
-    job.form = (onnx_conv_form){.axes = job.axes,
-                                .grouped = job.axes < MAX_AXES || single,
-                                .channels = !single,
-                                .turned = true,
-                                .tiles = job.tiles && !single};
-    if (crowded && !single) {
-        SMG_TRY(smg_onnx_each_group(b, n, x, w, job.group, deconvolve, &job, &y));
-    } else {
-        y = deconvolve(b, x, w, &job);
-        if (!y.id) return smg_onnx_failed(b, n);
-    }
+    const onnx_conv_form form = {
+        .axes = job.axes, .group = job.group, .channels = true, .turned = true, .tiles = job.tiles};
+    bool single = smg_onnx_is_const(b, n->inputs[0]->dims[1], job.group);
+    SMG_TRY(smg_onnx_in_groups(b, n, x, w, &form, single, deconvolve, &job, &y));
     if (smg_onnx_has(n, 2))
         y = smg_onnx_map2(b, "add", y, smg_onnx_along(b, smg_onnx_in(b, n, 2), 1, n->inputs[0]->rank));
     return smg_onnx_set(b, n, 0, y);

@@ -213,14 +213,8 @@ static smg_value take_nearest(smg_onnx_build *b, const resizing *r, smg_value x,
 
 /* The weight of the neighbour whose distance is that; of cubics also beyond 1. */
 static smg_value weight_of(smg_onnx_build *b, const resizing *r, smg_value distance, bool far) {
-    double a = r->cubic;
-    smg_value x = distance, y;
-    if (r->kind == LINEAR) return smg_onnx_with(b, "add", smg_onnx_map1(b, "neg", x), 1.0);
-    y = smg_onnx_with(b, "mul", x, far ? a : a + 2.0);
-    y = smg_onnx_with(b, "add", y, far ? -5.0 * a : -(a + 3.0));
-    y = smg_onnx_map2(b, "mul", y, x);
-    if (far) y = smg_onnx_with(b, "add", y, 8.0 * a);
-    return smg_onnx_with(b, "add", smg_onnx_map2(b, "mul", y, x), far ? -4.0 * a : 1.0);
+    if (r->kind == LINEAR) return smg_onnx_with(b, "add", smg_onnx_map1(b, "neg", distance), 1.0);
+    return smg_onnx_cubic(b, distance, r->cubic, far);
 }
 
 static smg_value weigh_neighbours(smg_onnx_build *b, const resizing *r, smg_value x, int axis, const resize_places *p) {

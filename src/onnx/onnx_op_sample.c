@@ -96,20 +96,10 @@ typedef struct neighbour {
 
 #define CUBIC (-0.75) /* the slope of the curve one element away, as the standard has it */
 
-/* p[0] x^3 + p[1] x^2 + p[2] x + p[3] */
-static smg_value cubic(smg_onnx_build *b, smg_value x, const double p[4]) {
-    smg_value sum = smg_onnx_with(b, "add", smg_onnx_with(b, "mul", x, p[0]), p[1]);
-    for (int i = 2; i < 4; i++) sum = smg_onnx_with(b, "add", smg_onnx_map2(b, "mul", sum, x), p[i]);
-    return sum;
-}
-
-/* Of the neighbour `which` elements behind the first one, where the place is `gap` behind that (Keys, Cubic
- * Convolution Interpolation, 1981). */
+/* Of the neighbour `which` elements behind the first one, where the place is `gap` behind that. */
 static smg_value weight_of(smg_onnx_build *b, const sampling *s, smg_value gap, int which) {
-    static const double inner[] = {CUBIC + 2.0, -CUBIC - 3.0, 0.0, 1.0};
-    static const double outer[] = {CUBIC, -5.0 * CUBIC, 8.0 * CUBIC, -4.0 * CUBIC};
     smg_value away = smg_onnx_map1(b, "abs", smg_onnx_with(b, "sub", gap, (double)which));
-    if (s->taps == 4) return cubic(b, away, which == 0 || which == 1 ? inner : outer);
+    if (s->taps == 4) return smg_onnx_cubic(b, away, CUBIC, which < 0 || which > 1);
     return smg_onnx_map2(b, "sub", smg_onnx_like(b, away, 1.0), away);
 }
 

@@ -71,6 +71,14 @@ smg_value smg_onnx_operand(smg_onnx_build *b, const smg_onnx_node *n, int input)
     return smg_onnx_stretch(b, x, value->rank, value->dims);
 }
 
+smg_value smg_onnx_cubic(smg_onnx_build *b, smg_value distance, double a, bool far) {
+    smg_value y = smg_onnx_with(b, "mul", distance, far ? a : a + 2.0);
+    y = smg_onnx_with(b, "add", y, far ? -5.0 * a : -(a + 3.0));
+    y = smg_onnx_map2(b, "mul", y, distance);
+    if (far) y = smg_onnx_with(b, "add", y, 8.0 * a);
+    return smg_onnx_with(b, "add", smg_onnx_map2(b, "mul", y, distance), far ? -4.0 * a : 1.0);
+}
+
 /* ---- views ---------------------------------------------------------------------------------- */
 
 static bool same_dims(const smg_node *node, int rank, const smg_size *dims) {

@@ -23,6 +23,9 @@ smg_value smg_onnx_with(smg_onnx_build *b, const char *op, smg_value x, double n
 smg_value smg_onnx_to(smg_onnx_build *b, smg_value x, smg_type type); /* x itself when it has it */
 /* x times the share of a normal distribution below x, exactly or by tanh. */
 smg_value smg_onnx_gelu(smg_onnx_build *b, smg_value x, bool by_tanh);
+/* The weight of a neighbour at that distance, up to 1 or from there to 2 (`far`), on a curve of the slope `a` one
+ * element away (Keys, Cubic Convolution Interpolation, 1981). */
+smg_value smg_onnx_cubic(smg_onnx_build *b, smg_value distance, double a, bool far);
 /* An input that may be one known number: then a number, which rewrites see through. */
 smg_value smg_onnx_operand(smg_onnx_build *b, const smg_onnx_node *n, int input);
 
@@ -82,11 +85,12 @@ smg_status smg_onnx_matrix_product(smg_onnx_build *b, const smg_onnx_node *n, in
 
 /* ---- convolutions (onnx_part_conv.c) ---- */
 
-/* Which letters the axes of a convolution have. */
+#define ONNX_CONV_AXES 3
+/* What the axes of a convolution are. */
 typedef struct onnx_conv_form {
-    int axes;      /* spatial: 1 to 3 */
-    bool grouped;  /* an axis of groups */
-    bool channels; /* and one of channels in, which groups of one channel can do without */
+    int axes;      /* spatial: 1 to ONNX_CONV_AXES */
+    int64_t group; /* more than 1: an axis of them */
+    bool channels; /* an axis of channels in, which groups of one channel can do without */
     bool turned;   /* weights have channels in before those out */
     bool tiles;    /* taps are places of the result */
 } onnx_conv_form;
@@ -94,13 +98,16 @@ typedef struct onnx_conv_form {
 /* "ncoipj,mcij->nmop" for two axes: n batch, g group, c channels in, m out, o p q places, i j k taps. */
 void smg_onnx_conv_label(const onnx_conv_form *form, char out[ONNX_CONV_LABEL]);
 
-/* The convolution of one group's channels. */
-typedef smg_value onnx_convolve(smg_onnx_build *b, smg_value x, smg_value w, const void *job);
+/* The convolution of x by w as `form` says. */
+typedef smg_value onnx_convolve(smg_onnx_build *b, smg_value x, smg_value w, const onnx_conv_form *form,
+                                const void *job);
 #define ONNX_CONV_GROUPS 64
-/* Each group by itself: x has their channels as axis 1, w as axis 0, the result as axis 1. For as many axes as leave
- * none for groups; UNSUPPORTED where there are more than ONNX_CONV_GROUPS. */
-smg_status smg_onnx_each_group(smg_onnx_build *b, const smg_onnx_node *n, smg_value x, smg_value w, int64_t group,
-                               onnx_convolve *convolve, const void *job, smg_value *out_y);
+/* All groups at once, but over three axes, where groups are one more than a graph has: there without channels where
+ * each has one (`single`), else one after the other; UNSUPPORTED where these are more than ONNX_CONV_GROUPS. x has
+ * their channels as axis 1, w as axis 0, the result as axis 1. */
+smg_status smg_onnx_in_groups(smg_onnx_build *b, const smg_onnx_node *n, smg_value x, smg_value w,
+                              const onnx_conv_form *form, bool single, onnx_convolve *convolve, const void *job,
+                              smg_value *out_y);
 
 /* The convolution of x by w, of the shapes of inputs 0 and `weights`, as Conv without a bias (onnx_op_conv.c). */
 smg_status smg_onnx_convolution(smg_onnx_build *b, const smg_onnx_node *n, int weights, smg_value x, smg_value w,

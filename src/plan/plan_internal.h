@@ -326,8 +326,8 @@ void plan_count(const smg_kernel *k, const smg_target *t, const int64_t *symbols
 /* plan_steps.c: of a loop, and those that its range leaves in the mean of the program's workgroups; kept: as above. */
 double plan_all_steps(const smg_kernel *k, const int64_t *symbols, const smg_instr *loop);
 double plan_mean_steps(const smg_kernel *k, const int64_t *symbols, double kept, const smg_instr *loop);
-/* The axes that the loop's range hangs on. */
-smg_axis_set plan_range_axes(const smg_kernel *k, const smg_instr *loop);
+/* Does the loop's range hang on the axis? */
+bool plan_range_moves(const smg_kernel *k, const smg_instr *loop, int axis);
 /* The share of an axis's steps that the program's loops over it have. */
 double plan_share(const smg_kernel *k, const int64_t *symbols, int axis);
 /* The share that no tiles leave less of; 0 where memory decides. Sets all tiles to 1. */

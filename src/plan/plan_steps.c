@@ -16,45 +16,34 @@ double plan_all_steps(const smg_kernel *k, const int64_t *symbols, const smg_ins
     return blocks_of(k, symbols, loop->axes[0]);
 }
 
-/* What a range hangs on. */
-typedef struct range_leaves {
+typedef struct load_search {
     const smg_kernel *k;
-    smg_axis_set axes;
-    bool loads;
-} range_leaves;
+    bool found;
+} load_search;
 
-static void see_leaf(void *user, int leaf) {
-    range_leaves *r = user;
-    const smg_kleaf *f = &r->k->leaves.items[leaf];
-    r->loads = r->loads || f->what == SMG_KLEAF_LOAD;
-    if (f->what != SMG_KLEAF_LOAD && f->what != SMG_KLEAF_IOTA) return;
-    const smg_access *access = &r->k->accesses.items[f->index];
-    for (int i = 0; i < access->axis_count; i++) r->axes |= SMG_AXIS_BIT(access->axis[i]);
-}
-
-static range_leaves leaves_of(const smg_kernel *k, const smg_krange *range) {
-    range_leaves r = {.k = k};
-    if (range->from != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, range->from, see_leaf, &r);
-    if (range->to != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, range->to, see_leaf, &r);
-    return r;
-}
-
-smg_axis_set plan_range_axes(const smg_kernel *k, const smg_instr *loop) {
-    return leaves_of(k, loop->range).axes;
+static void seek_load(void *user, int leaf) {
+    load_search *s = user;
+    s->found = s->found || s->k->leaves.items[leaf].what == SMG_KLEAF_LOAD;
 }
 
 /* Does memory decide the range? */
 static bool is_loaded(const smg_kernel *k, const smg_krange *range) {
-    return leaves_of(k, range).loads;
+    load_search s = {.k = k};
+    if (range->from != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, range->from, seek_load, &s);
+    if (range->to != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, range->to, seek_load, &s);
+    return s.found;
+}
+
+bool plan_range_moves(const smg_kernel *k, const smg_instr *loop, int axis) {
+    return smg_kernel_expr_moves(k, loop->range->from, axis) || smg_kernel_expr_moves(k, loop->range->to, axis);
 }
 
 /* The workgroups that are asked lie evenly along all axes that the range hangs on. */
 static double mean_steps(const smg_kernel *k, const int64_t *symbols, const smg_instr *loop) {
-    smg_axis_set axes = plan_range_axes(k, loop);
     double tile = (double)k->axes.items[loop->axes[0]].tile, all = 0, steps = 0, blocks[SMG_SPACE_AXES] = {0};
     int64_t base[SMG_SPACE_AXES] = {0}, first, end;
     for (int a = 0; a < k->axes.count; a++)
-        if (k->axes.items[a].grid && (axes & SMG_AXIS_BIT(a)) != 0) blocks[a] = blocks_of(k, symbols, a);
+        if (k->axes.items[a].grid && plan_range_moves(k, loop, a)) blocks[a] = blocks_of(k, symbols, a);
     for (int i = 0; i < SAMPLES; i++) {
         bool same = i > 0;
         for (int a = 0; a < k->axes.count; a++) {
@@ -62,8 +51,10 @@ static double mean_steps(const smg_kernel *k, const int64_t *symbols, const smg_
             same = same && at == base[a];
             base[a] = at;
         }
-        if (!same) (void)smg_kernel_loop_range(k, loop, symbols, base, NULL, &first, &end);
-        if (!same) steps = end > first ? ceil((double)(end - first) / tile) : 0;
+        if (!same) {
+            (void)smg_kernel_loop_range(k, loop, symbols, base, NULL, &first, &end);
+            steps = end > first ? ceil((double)(end - first) / tile) : 0;
+        }
         all += steps;
     }
     return plan_larger(all, SAMPLES) / SAMPLES;

@@ -31,11 +31,10 @@ static double steps_at(const smg_kernel *k, const int64_t *symbols, const smg_in
 
 /* The place in the grid of the only axis that the loop's length hangs on; -1. */
 static int deciding_axis(const smg_kernel *k, const int64_t *symbols, const smg_instr *loop) {
-    smg_axis_set axes = plan_range_axes(k, loop);
     int found = -1;
     for (int g = 0; g < k->grid.count; g++) {
         int axis = k->grid.items[g];
-        if ((axes & SMG_AXIS_BIT(axis)) == 0) continue;
+        if (!plan_range_moves(k, loop, axis)) continue;
         int64_t last = blocks_along(k, symbols, axis) - 1;
         double change = steps_at(k, symbols, loop, axis, last) - steps_at(k, symbols, loop, axis, 0);
         if (!(change > 0) && !(change < 0)) continue;
