@@ -80,8 +80,8 @@ typedef struct smg_tile {
                                 finds whole matrices */
     int access;              /* VIEW: of a buffer of floats that is not written, without an index */
     int words;               /* EXCHANGE: how many of 4 bytes */
-    /* REGISTER: of kernel->matrix. All products into SUMS are made by matrices; LEFT and RIGHT are factors of such, and
-     * nothing else reads them: written values are rounded to their type. */
+    /* REGISTER: of kernel->matrix. All products into SUMS are made by matrices; LEFT and RIGHT are factors of such, to
+     * whose type written values are rounded. */
     smg_fragments fragments;
     int slots, ring; /* SHARED, STAGING, LEFT, RIGHT: more than one, and then the axis of the loop whose steps take
                          turns; 0: one */

@@ -63,6 +63,7 @@ static const pass passes[] = {
     {{"beside", "right factors come from memory a step ahead, beside left ones in shared memory"},
      .sized = lower_beside},
     {{"rings", "factors of matrices are on their way steps before they are needed"}, .sized = lower_rings},
+    {{"along", "sums beside products by matrices fold what lanes hold of the left factor"}, .sized = lower_along},
     {{"starts", "sums of matrices start with what is added to them"}, .sized = lower_starts},
     {{"opaque", "sums of matrices whose lanes nobody knows come by shared memory"}, .sized = lower_opaque},
     {{"exchange", "what lanes tell each other becomes instructions, words and barriers"}, .sized = lower_exchange},

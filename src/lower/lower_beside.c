@@ -13,8 +13,9 @@ typedef struct way {
 } way;
 
 typedef struct beside_loop {
-    int begin, end, barrier, products;
+    int begin, end, barrier, products, sums;
     int product[MOST_PRODUCTS];
+    int sum[MOST_PRODUCTS]; /* of elements of the left factor (lower_along.c) */
     way left, right[MOST_PRODUCTS];
 } beside_loop;
 
@@ -40,11 +41,14 @@ static bool is_plain(const smg_kernel *k, beside_loop *b) {
     for (int i = b->begin + 1; i < b->end; i++) {
         const smg_instr *in = &k->code.items[i];
         counts[in->kind]++;
+        if (in->kind == SMG_I_REDUCE && b->sums == MOST_PRODUCTS) return false;
+        if (in->kind == SMG_I_REDUCE) b->sum[b->sums++] = i;
         if (in->kind != SMG_I_MMA) continue;
         if (b->products == MOST_PRODUCTS) return false;
         b->product[b->products++] = i;
     }
-    int ways = 1 + b->products, body = counts[SMG_I_PUT] + counts[SMG_I_FETCH] + counts[SMG_I_BARRIER] + b->products;
+    int ways = 1 + b->products,
+        body = counts[SMG_I_PUT] + counts[SMG_I_FETCH] + counts[SMG_I_BARRIER] + b->products + b->sums;
     if (b->products == 0 || counts[SMG_I_PUT] != ways || counts[SMG_I_FETCH] != ways || body != b->end - b->begin - 1)
         return false;
     bool good = find_way(k, b, k->code.items[b->product[0]].a, &b->left);
@@ -142,6 +146,7 @@ static smg_status append_body(smg_kernel *k, const smg_instr *old, const beside_
         product.a = left;
         SMG_TRY(append(k, product, 0));
     }
+    for (int n = 0; n < b->sums; n++) SMG_TRY(append(k, old[b->sum[n]], 0));
     return append(k, lower_blank(SMG_I_BARRIER), 0);
 }
 

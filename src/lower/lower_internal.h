@@ -228,6 +228,9 @@ int lower_add_taken(smg_kernel *k, const smg_instr *product, int row);
 smg_instr lower_take_runs(const smg_instr *product, int left);
 smg_status lower_beside(lower_sized *l);
 
+/* lower_along.c: sums beside a product by matrices fold what lanes hold of its left factor. */
+smg_status lower_along(lower_sized *l);
+
 /* lower_starts.c: sums of matrices start with what is added to them once they are complete. */
 smg_status lower_starts(lower_sized *l);
 /* lower_opaque.c: sums of opaque matrices are left in shared memory, and taken from there where lanes have them. */

@@ -1,21 +1,34 @@
 /* Depth lanes. Where the lanes of a block share out a contraction, every product leaves partial sums; they are joined
- * behind the outermost loop that adds to them, before anything reads them. */
+ * behind the outermost loop that adds to them, before anything reads them. So are sums that go by in the slices of a
+ * product: lanes fold them apart. */
 #include "lower/lower_internal.h"
 
-/* A product in the stretch that adds to the tile; NULL. */
+static bool is_joined(const smg_kernel *k, int tile) {
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_JOIN && k->code.items[i].dst == tile) return true;
+    return false;
+}
+
+static bool leaves_parts(const lowering *l, const smg_instr *in) {
+    bool sum = in->kind == SMG_I_REDUCE && in->apart && in->accumulate;
+    return sum || (in->kind == SMG_I_MMA && l->s->lane_depth > 1);
+}
+
+/* An instruction in the stretch that adds parts to the tile, which nobody joins; NULL. */
 static const smg_instr *adds_to(const lowering *l, int from, int to, int tile) {
     for (int i = from; i < to; i++) {
-        if (l->k->code.items[i].kind == SMG_I_MMA && l->k->code.items[i].dst == tile) return &l->k->code.items[i];
+        const smg_instr *in = &l->k->code.items[i];
+        if (in->dst == tile && leaves_parts(l, in) && !is_joined(l->k, tile)) return in;
     }
     return NULL;
 }
 
-static smg_status insert_join(lowering *l, int at, const smg_instr *product) {
+static smg_status insert_join(lowering *l, int at, const smg_instr *of) {
     smg_instr join = lower_blank(SMG_I_JOIN);
-    join.dst = product->dst;
-    join.axis_count = product->axis_count;
-    memcpy(join.axes, product->axes, sizeof join.axes);
-    join.note = "the depth lanes' parts";
+    join.dst = of->dst;
+    join.axis_count = of->axis_count;
+    memcpy(join.axes, of->axes, sizeof join.axes);
+    join.note = of->kind == SMG_I_MMA ? "the depth lanes' parts" : "the lanes' parts";
     return lower_insert(l->k, at, join);
 }
 
@@ -23,16 +36,16 @@ static smg_status insert_join(lowering *l, int at, const smg_instr *product) {
 static smg_status join_stretch(lowering *l, int from, int *to) {
     int tiles = l->k->tiles.count, end = *to;
     for (int t = tiles - 1; t >= 0; t--) {
-        const smg_instr *product = adds_to(l, from, end, t);
-        if (product == NULL || adds_to(l, *to, l->k->code.count, t) != NULL) continue; /* a later one goes on */
-        SMG_TRY(insert_join(l, end, product));
+        const smg_instr *part = adds_to(l, from, end, t);
+        if (part == NULL || adds_to(l, *to, l->k->code.count, t) != NULL) continue; /* a later one goes on */
+        SMG_TRY(insert_join(l, end, part));
         ++*to;
     }
     return SMG_OK;
 }
 
 smg_status lower_join(lowering *l) {
-    if (l->s->lane_depth <= 1) return SMG_OK;
+    if (l->s->lane_depth <= 1 && l->s->matrix == NULL) return SMG_OK;
     for (int i = 0; i < l->k->code.count; i++) {
         int to = i + 1;
         if (l->k->code.items[i].kind == SMG_I_LOOP) {

@@ -17,7 +17,7 @@ static bool reads_register(const lowering *l, smg_expr expr) {
     return false;
 }
 
-/* A loop of stages, a barrier, products, a barrier. */
+/* A loop of stages, a barrier, products, a barrier; or of sums that lanes fold apart. */
 static bool find_loop(const lowering *l, int at, staged_loop *out) {
     if (at >= l->k->code.count || l->k->code.items[at].kind != SMG_I_LOOP) return false;
     out->begin = at;
@@ -28,7 +28,8 @@ static bool find_loop(const lowering *l, int at, staged_loop *out) {
             return true;
         }
         bool stage = in->kind == SMG_I_STAGE && !reads_register(l, in->expr);
-        if (!stage && in->kind != SMG_I_BARRIER && in->kind != SMG_I_MMA) return false;
+        bool sum = in->kind == SMG_I_REDUCE && in->apart && !lower_reads_tiles(l->k, in->expr);
+        if (!stage && !sum && in->kind != SMG_I_BARRIER && in->kind != SMG_I_MMA) return false;
     }
     return false;
 }
@@ -66,12 +67,18 @@ static void gather(const lowering *l, const staged_loop *loop, smg_instr_kind ki
                 alias[in.dst] = twin;
                 continue;
             }
-        } else {
+        } else if (kind == SMG_I_MMA) {
             in.a = alias[in.a];
             in.b = alias[in.b];
         }
         put(m, in);
     }
+}
+
+static bool is_staged(const lowering *l, const staged_loop *loop) {
+    for (int i = loop->begin; i < loop->end; i++)
+        if (l->k->code.items[i].kind == SMG_I_STAGE) return true;
+    return false;
 }
 
 static smg_status merge_pair(lowering *l, const staged_loop *x, const staged_loop *y) {
@@ -81,14 +88,17 @@ static smg_status merge_pair(lowering *l, const staged_loop *x, const staged_loo
     if (alias == NULL || m.items == NULL) return SMG_MEMORY;
     for (int t = 0; t < tiles; t++) alias[t] = t;
     smg_instr barrier = lower_blank(SMG_I_BARRIER);
+    bool staged = is_staged(l, x) || is_staged(l, y);
     for (int i = x->end + 1; i < y->begin; i++) put(&m, l->k->code.items[i]);
     put(&m, l->k->code.items[x->begin]);
     gather(l, x, SMG_I_STAGE, &m, alias);
     gather(l, y, SMG_I_STAGE, &m, alias);
-    put(&m, barrier);
+    if (staged) put(&m, barrier);
     gather(l, x, SMG_I_MMA, &m, alias);
     gather(l, y, SMG_I_MMA, &m, alias);
-    put(&m, barrier);
+    gather(l, x, SMG_I_REDUCE, &m, alias);
+    gather(l, y, SMG_I_REDUCE, &m, alias);
+    if (staged) put(&m, barrier);
     put(&m, l->k->code.items[x->end]);
     memcpy(l->k->code.items + x->begin, m.items, (size_t)m.count * sizeof(smg_instr));
     int rest = l->k->code.count - (y->end + 1);

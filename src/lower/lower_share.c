@@ -129,9 +129,17 @@ static bool lacks_columns(const sharing *s, smg_expr e, smg_axis_set columns) {
            lower_tile_axes(s->l, lower_expr_axes(s->l, e), SMG_TILE_AXES, axes, &count);
 }
 
+/* Do lanes hold it as a factor of a product by matrices, where sums fold it (lower_along.c)? */
+static bool is_factor(const lowering *l, smg_expr e) {
+    if (l->s->matrix == NULL || l->space->form != SMG_SPACE_LINEAR) return false;
+    for (int i = 0; i < l->k->code.count; i++)
+        if (l->k->code.items[i].kind == SMG_I_STAGE && l->k->code.items[i].expr == e) return true;
+    return false;
+}
+
 static bool usable(const sharing *s, smg_expr e) {
     const lowering *l = s->l;
-    if (s->uses[e] == 0 || !worth(l, e)) return false;
+    if (s->uses[e] == 0 || !worth(l, e) || is_factor(l, e)) return false;
     smg_axis_set columns = lower_columns(l, lower_expr_axes(l, e));
     bool row_only = columns == 0 && s->wide[e] && smg_expr_cost(l->k->exprs, e) >= SHARE_COST;
     bool fewer = lacks_columns(s, e, columns);

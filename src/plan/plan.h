@@ -317,11 +317,13 @@ typedef struct smg_plan {
     int joinable; /* neighbours in the order that some kernel of the search has together */
 } smg_plan;
 
-/* The graph with products by terms (plan_linear.c): one of f32 whose factor is shifted and scaled by statistics of
- * itself becomes a product of what is not, and terms of constants. Only products of at most `few` rows at these values
- * of symbols. All but nodes and outputs are those of `g`. *out_count: such products; 0: the graph is of no use. */
+/* The graph with products by terms (plan_linear.c): one whose factor is shifted and scaled by statistics of itself
+ * becomes a product of what is not, and terms of constants. Only products of at most `few` rows at these values of
+ * symbols. All but nodes and outputs are those of `g`; storage it has none. *out_count: such products; 0: the graph is
+ * of no use. *out_like, per node: the one of `g` that it is stored like; -1: a term, or a part of one, which 16 bits
+ * may not hold. */
 smg_status smg_plan_linear(const smg_graph *g, int64_t few, const int64_t *nominal, smg_arena *arena,
-                           smg_graph *out_graph, int *out_count);
+                           smg_graph *out_graph, const smg_node_id **out_like, int *out_count);
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,
                          smg_arena *arena, smg_plan **out_plan);
 /* What the price of a step's kernel is where the driver's compiler makes that of it; symbols: the sizes that it was

@@ -6,7 +6,10 @@
  * No norm is looked for. A factor is an expression over what varies along the axis and what does not; smg_slice_terms
  * makes a sum of separable terms of it, at a pivot p near to x, so that nothing large cancels. Sums that hang on others
  * (a variance on its mean) become sums of terms in the same way. The pivot is an element of the row: of n elements none
- * is more than sqrt(n) deviations away from their mean, for which f32 has the digits and 16 bits have not. */
+ * is more than sqrt(n) deviations away from their mean, for which f32 has the digits and 16 bits have not.
+ *
+ * Values that are stored in 16 bits have no pivot: their raw moments, in f32, lose less than storing them has lost. And
+ * the weight takes g as well: x as it is in memory is left of the factor, which is what products by matrices read. */
 #include "plan/plan_internal.h"
 #include "slice/slice.h"
 
@@ -37,6 +40,9 @@ typedef struct linear {
     SMG_ARRAY(linear_leaf) leaves;
     SMG_ARRAY(linear_made) made;
     SMG_ARRAY(smg_node_id) reduced; /* of `to`: sums of terms */
+    SMG_ARRAY(smg_node_id) like;    /* of `to`, per node: of `g`, what it is stored like; -1: it stays as it is */
+    smg_expr taken;                 /* what the weight of the product at hand took; SMG_EXPR_NONE */
+    smg_node_id weight;             /* and the weight with it */
 } linear;
 
 static const smg_node *node_of(const linear *l, smg_node_id id) {
@@ -94,11 +100,16 @@ static smg_expr expr_of(linear *l, smg_node_id id) {
     return smg_op_expr(l->exprs, n->op, n->type, operand);
 }
 
+static bool has_few_digits(const linear *l, smg_node_id id) {
+    return smg_type_device_bytes(smg_graph_storage(l->g, id)) < smg_type_device_bytes(SMG_TYPE_F32);
+}
+
 static smg_expr near_of(void *user, smg_expr expr) {
     linear *l = user;
     const smg_expr_node *e = smg_expr_get(l->exprs, expr);
     if (e->prim != SMG_PRIM_LEAF || l->fixed[l->leaves.items[e->leaf].node]) return SMG_EXPR_NONE;
-    return leaf_of(l, l->leaves.items[e->leaf].node, true);
+    smg_node_id id = l->leaves.items[e->leaf].node;
+    return has_few_digits(l, id) ? smg_expr_const(l->exprs, SMG_KIND_FLOAT, 0.0) : leaf_of(l, id, true);
 }
 
 static smg_status terms_of(linear *l, smg_expr expr, smg_terms *out) {
@@ -150,6 +161,9 @@ static smg_node_id push(linear *l, smg_node node) {
     for (int k = 0; k < node.operand_count; k++)
         if (node.operand[k] < 0) return -1;
     node.name = "";
+    smg_node_id *like = SMG_ARRAY_PUSH(l->arena, &l->like);
+    if (like == NULL) return -1;
+    *like = smg_node_class(&node) == SMG_CLASS_VIEW ? l->like.items[node.operand[0]] : -1;
     return smg_graph_push(l->to, &node);
 }
 
@@ -220,8 +234,9 @@ static smg_node_id add_term(linear *l, smg_node_id all, smg_node_id term, smg_no
 static bool at_pivot(linear *l, smg_expr expr, smg_terms *out) {
     smg_expr pivot = near_of(l, expr), one = smg_expr_const(l->exprs, SMG_KIND_FLOAT, 1.0);
     if (pivot == SMG_EXPR_NONE) return false;
-    *out = (smg_terms){.count = 2};
-    out->summed[0] = smg_expr_make(l->exprs, SMG_PRIM_SUB, expr, pivot, SMG_EXPR_NONE);
+    bool raw = smg_expr_get(l->exprs, pivot)->prim == SMG_PRIM_CONST;
+    *out = (smg_terms){.count = raw ? 1 : 2};
+    out->summed[0] = raw ? expr : smg_expr_make(l->exprs, SMG_PRIM_SUB, expr, pivot, SMG_EXPR_NONE);
     out->summed[1] = out->factor[0] = one;
     out->factor[1] = pivot;
     return true;
@@ -317,7 +332,8 @@ static bool find_product(const linear *l, smg_node_id id, linear_product *out) {
 /* What a constant term makes of the weight: summed times it, one for each column. */
 static smg_node_id constant_part(linear *l, const linear_product *p, smg_expr summed) {
     smg_node sum = {.op = SMG_OP_CONTRACT, .type = SMG_TYPE_F32, .operand_count = 2};
-    smg_node_id vector = to_node(l, summed);
+    bool taken = summed == l->taken; /* the weight has it, rounded as the product reads it */
+    smg_node_id vector = taken ? number(l, 1) : to_node(l, summed);
     if (vector < 0) return -1;
     if (smg_graph_node(l->to, vector)->rank == 0)
         vector = push(
@@ -326,7 +342,7 @@ static smg_node_id constant_part(linear *l, const linear_product *p, smg_expr su
     else if (smg_graph_node(l->to, vector)->rank > 1)
         vector = reshaped(l, vector, 1, &l->extent);
     sum.operand[0] = vector;
-    sum.operand[1] = l->now[p->weight];
+    sum.operand[1] = taken ? l->weight : l->now[p->weight];
     sum.label[0][0] = p->letter;
     strcpy(sum.label[1], p->n->label[1 - p->side]);
     strcpy(sum.label[2], p->n->label[2] + p->of_rows);
@@ -369,7 +385,16 @@ static smg_node_id scaled_weight(linear *l, const linear_product *p, smg_expr by
     for (int d = 0; d < weight->rank; d++) dims[d] = smg_size_const(l->g->sizes, 1);
     dims[at - p->n->label[1 - p->side]] = l->extent;
     if (smg_graph_node(l->to, vector)->rank > 0) vector = reshaped(l, vector, weight->rank, dims);
-    return pair(l, SMG_OP_MUL, l->now[p->weight], vector);
+    bool blocked = smg_node_is_blocked(weight);
+    smg_node_id product = pair(l, SMG_OP_MUL, l->now[blocked ? weight->operand[0] : p->weight], vector);
+    if (product < 0) return -1;
+    l->like.items[product] = p->weight;
+    if (!blocked) return product;
+    smg_node copy = *weight;
+    copy.operand[0] = product;
+    smg_node_id id = push(l, copy);
+    if (id >= 0) l->like.items[id] = p->weight;
+    return id;
 }
 
 /* Does anything else read it, or what it is a view of? Then a copy would be there beside it. */
@@ -378,11 +403,21 @@ static bool is_shared(const linear *l, smg_node_id id) {
     return l->reads[id] > 1;
 }
 
+/* Is it a value of 16 bits as it is in memory? */
+static bool lies_ready(const linear *l, smg_expr summed) {
+    const smg_expr_node *e = smg_expr_get(l->exprs, summed);
+    return e->prim == SMG_PRIM_LEAF && !l->leaves.items[e->leaf].pivot &&
+           has_few_digits(l, l->leaves.items[e->leaf].node);
+}
+
 static smg_node_id product_of(linear *l, const linear_product *p, smg_expr summed) {
     smg_node product = *p->n;
     smg_expr by = is_shared(l, p->weight) ? SMG_EXPR_NONE : take_constants(l, &summed);
+    if (l->g->storage != NULL && !lies_ready(l, summed)) return -1;
     product.operand[p->side] = to_node(l, summed);
     product.operand[1 - p->side] = by == SMG_EXPR_NONE ? l->now[p->weight] : scaled_weight(l, p, by);
+    l->taken = by;
+    l->weight = product.operand[1 - p->side];
     smg_node_id factor = product.operand[p->side];
     if (factor < 0 || !smg_same_dims(smg_graph_node(l->to, factor), node_of(l, p->rows))) return -1;
     return push(l, product);
@@ -392,7 +427,7 @@ static smg_node_id product_of(linear *l, const linear_product *p, smg_expr summe
 static bool is_worth_it(const linear *l, const smg_terms *terms) {
     int with_rows = 0;
     for (int i = 0; i < terms->count; i++) with_rows += has_rows(l, terms->summed[i]);
-    return terms->count > 1 && with_rows == 1;
+    return with_rows == 1 && (terms->count > 1 || l->g->storage != NULL);
 }
 
 /* What was made for products before goes on along axes of one extent. */
@@ -413,6 +448,18 @@ static bool is_few(const linear *l, const linear_product *p, int64_t few, const 
            elements / extent <= few;
 }
 
+#define MOST_MAPS 16 /* between a sum along the axis and what hangs on it */
+
+static bool reaches_sum(const linear *l, smg_node_id id, int depth) {
+    const smg_node *n = node_of(l, id);
+    smg_op_class class_ = smg_node_class(n);
+    if (class_ == SMG_CLASS_REDUCE) return varies(l, n->operand[0]);
+    bool found = false;
+    for (int k = 0; (class_ == SMG_CLASS_MAP || class_ == SMG_CLASS_VIEW) && depth > 0 && k < n->operand_count; k++)
+        found = found || (is_of_rows(l, n->operand[k]) && reaches_sum(l, n->operand[k], depth - 1));
+    return found;
+}
+
 typedef struct changed {
     const linear *l;
     bool sums;
@@ -421,10 +468,13 @@ typedef struct changed {
 static void see_changed(void *user, int leaf) {
     changed *c = user;
     smg_node_id id = c->l->leaves.items[leaf].node;
-    c->sums = c->sums || (c->l->anew[id] >= 0 && c->l->anew[id] != c->l->now[id]);
+    bool anew = c->l->anew[id] >= 0 && c->l->anew[id] != c->l->now[id];
+    /* In 16 bits what leaves a factor to the product as it is in memory is enough. */
+    bool freed = c->l->g->storage != NULL && is_of_rows(c->l, id) && reaches_sum(c->l, id, MOST_MAPS);
+    c->sums = c->sums || anew || freed;
 }
 
-/* Does the factor hang on sums along the axis, which are by terms now? */
+/* Does the factor hang on sums along the axis, which are by terms now, or leave it? */
 static bool hangs_on_sums(const linear *l, smg_expr factor) {
     changed c = {.l = l};
     smg_expr_leaves(l->exprs, factor, see_changed, &c);
@@ -443,15 +493,20 @@ static smg_status by_terms(linear *l, const linear_product *p, smg_node_id *out)
     if (expr == SMG_EXPR_NONE) return smg_context_status(l->g->ctx);
     SMG_TRY(terms_of(l, expr, &terms));
     if (!is_worth_it(l, &terms)) return SMG_OK;
+    smg_node_id product = -1;
+    for (int i = 0; i < terms.count; i++)
+        if (has_rows(l, terms.summed[i])) product = product_of(l, p, terms.summed[i]);
+    if (product < 0) return SMG_OK;
     for (int i = 0; i < terms.count; i++) {
         bool rows = has_rows(l, terms.summed[i]), plain = is_one(l, terms.factor[i]);
-        smg_node_id term = rows ? product_of(l, p, terms.summed[i]) : constant_part(l, p, terms.summed[i]);
+        smg_node_id term = rows ? product : constant_part(l, p, terms.summed[i]);
         smg_node_id factor = plain ? -1 : beside_result(l, p, to_node(l, terms.factor[i]));
         if (term < 0 || (!plain && factor < 0)) return SMG_OK;
         all = add_term(l, all, term, factor, plain);
     }
     if (all < 0 || !hangs_on_sums(l, expr) || !smg_same_dims(smg_graph_node(l->to, all), p->n)) return SMG_OK;
     l->to->nodes.items[all].name = p->n->name;
+    l->like.items[all] = p->id;
     *out = all;
     return SMG_OK;
 }
@@ -460,7 +515,9 @@ static smg_status by_terms(linear *l, const linear_product *p, smg_node_id *out)
 
 static smg_node_id copy_node(linear *l, smg_node_id id) {
     smg_node *slot = SMG_ARRAY_PUSH(l->to->arena, &l->to->nodes);
-    if (slot == NULL) return -1;
+    smg_node_id *like = SMG_ARRAY_PUSH(l->arena, &l->like);
+    if (slot == NULL || like == NULL) return -1;
+    *like = id;
     *slot = *node_of(l, id);
     for (int k = 0; k < slot->operand_count; k++) slot->operand[k] = l->now[slot->operand[k]];
     return l->to->nodes.count - 1;
@@ -490,7 +547,7 @@ static void count_readers(linear *l) {
 }
 
 smg_status smg_plan_linear(const smg_graph *g, int64_t few, const int64_t *nominal, smg_arena *arena,
-                           smg_graph *out_graph, int *out_count) {
+                           smg_graph *out_graph, const smg_node_id **out_like, int *out_count) {
     size_t count = (size_t)g->nodes.count + 1;
     linear l = {.g = g, .to = out_graph, .arena = arena, .extent = SMG_SIZE_NONE};
     *out_count = 0;
@@ -507,6 +564,7 @@ smg_status smg_plan_linear(const smg_graph *g, int64_t few, const int64_t *nomin
     smg_graph_mark_fixed(g, l.fixed, l.stored);
     count_readers(&l);
     smg_status status = copy_all(&l, few, nominal, out_count), told = smg_context_status(g->ctx);
+    *out_like = l.like.items;
     if (status == SMG_MEMORY || told == SMG_MEMORY) return SMG_MEMORY;
     if (status == SMG_OK && told == SMG_OK && out_graph->status == SMG_OK) return SMG_OK;
     smg_context_clear_error(g->ctx); /* some node of a term has shapes that do not go together: there are no terms */

@@ -1,8 +1,9 @@
 /* The schedules of a space that have room, by a count over it. Those with the statistics of a norm in the loop of the
- * product behind it come on top where they are worth asking for: of few rows lanes have time to share the product's
- * contraction out, which a reduction has not; of many rows a reduction takes less than a product with 1. */
+ * product behind it come on top where rows are long. */
 #include "plan/plan_internal.h"
 
+/* Of few rows lanes have time to share out what is contracted, which a reduction has not; of more a reduction takes
+ * less than a product with 1. By matrices lanes have what they sum up. */
 #define LINEAR_ROWS 64
 #define LINEAR_LEAST 512 /* elements of a row: shorter ones are held */
 
@@ -13,6 +14,7 @@ typedef struct filter {
     smg_arena *arena;
     plan_outline *outline; /* once something asks for it */
     const char *refused;
+    bool by_matrices;
     smg_status status;
 } filter;
 
@@ -33,7 +35,7 @@ static bool may_fit(void *user, const smg_schedule *s) {
 
 /* Most spaces have no schedule at all, and need no outline to know. */
 static smg_status find(filter *f, smg_schedules *out_schedules) {
-    const smg_sched_room room = {may_fit, f};
+    const smg_sched_room room = {may_fit, f, f->by_matrices};
     SMG_TRY(smg_sched_candidates(f->space, f->p->target, f->nominal, room, f->arena, out_schedules));
     SMG_TRY(f->status);
     return out_schedules->items.count > 0 ? outline(f) : SMG_OK;
@@ -55,21 +57,31 @@ static int64_t elements_over(const smg_space *space, smg_axis_set axes, const in
     return elements;
 }
 
-/* Are all sums that have become products of few rows and long ones? */
-static bool few_long_sums(const smg_space *space, const int64_t *nominal) {
+static bool is_sum(const smg_snode *n) {
+    return n->class_ == SMG_CLASS_CONTRACT && n->operand_count == 1;
+}
+
+/* Are all sums that have become products long ones? */
+static bool long_sums(const smg_space *space, const int64_t *nominal) {
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
-        if (n->class_ != SMG_CLASS_CONTRACT || n->operand_count > 1) continue;
-        if (elements_over(space, n->result, nominal) > LINEAR_ROWS) return false;
-        if (elements_over(space, n->iterates & ~n->result, nominal) < LINEAR_LEAST) return false;
+        if (is_sum(n) && elements_over(space, n->iterates & ~n->result, nominal) < LINEAR_LEAST) return false;
     }
     return true;
 }
 
-static smg_status add_form(planner *p, const smg_space *form, const int64_t *nominal, smg_arena *arena,
-                           plan_found *io) {
+static bool few_sums(const smg_space *space, const int64_t *nominal) {
+    for (int i = 0; i < space->nodes.count; i++) {
+        const smg_snode *n = &space->nodes.items[i];
+        if (is_sum(n) && elements_over(space, n->result, nominal) > LINEAR_ROWS) return false;
+    }
+    return true;
+}
+
+static smg_status add_form(planner *p, const smg_space *form, bool by_matrices, const int64_t *nominal,
+                           smg_arena *arena, plan_found *io) {
     smg_schedules more;
-    filter f = {.p = p, .space = form, .nominal = nominal, .arena = arena};
+    filter f = {.p = p, .space = form, .nominal = nominal, .arena = arena, .by_matrices = by_matrices};
     SMG_TRY(find(&f, &more));
     io->outline[form->form] = f.outline;
     for (int i = 0; i < more.items.count; i++) {
@@ -90,7 +102,9 @@ smg_status plan_find_forms(planner *p, const smg_space *space, const int64_t *no
                            plan_found *io) {
     smg_space *linear, *multiplied = NULL;
     SMG_TRY(smg_slice_linear(space, arena, &linear));
-    if (linear != NULL && few_long_sums(linear, nominal)) SMG_TRY(add_form(p, linear, nominal, arena, io));
+    bool asked = linear != NULL && long_sums(linear, nominal), few = asked && few_sums(linear, nominal);
+    bool by_matrices = p->target->matrix_count > 0 && p->g->storage != NULL;
+    if (asked && (few || by_matrices)) SMG_TRY(add_form(p, linear, !few, nominal, arena, io));
     if (has_lanes_to_multiply(p->target)) SMG_TRY(smg_slice_multiplied(space, arena, &multiplied));
-    return multiplied != NULL ? add_form(p, multiplied, nominal, arena, io) : SMG_OK;
+    return multiplied != NULL ? add_form(p, multiplied, false, nominal, arena, io) : SMG_OK;
 }

@@ -68,6 +68,7 @@ typedef struct smg_schedules {
 typedef struct smg_sched_room {
     bool (*has)(void *user, const smg_schedule *schedule);
     void *user;
+    bool by_matrices; /* schedules without have none */
 } smg_sched_room;
 
 /* nominal[axis of space]: the extent to prefer for; at least 1. */

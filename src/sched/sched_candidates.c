@@ -76,6 +76,7 @@ static smg_status add_short_slices(enumerator *e, lane_shape shape, const smg_sc
 }
 
 static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
+    if (e->room.by_matrices) return sched_add_matrices(e, base);
     if (base->across) return add_across(e, base);
     SMG_TRY(sched_add_unstaged(e, base));
     SMG_TRY(sched_add_matrices(e, base));
@@ -265,24 +266,23 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
         out_schedules->refused = "too many nodes for one kernel";
         return SMG_OK;
     }
-    int products = 0; /* with two factors; sums come behind */
     e.pairs = smg_sched_pairs(space, target);
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
-        if (n->class_ == SMG_CLASS_CONTRACT && n->operand_count > 1) e.sums[products++] = n->iterates & ~n->result;
+        if (n->class_ == SMG_CLASS_CONTRACT && n->operand_count > 1) e.sums[e.factored++] = n->iterates & ~n->result;
     }
-    e.products = products;
+    e.products = e.factored;
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
         if (n->class_ == SMG_CLASS_CONTRACT && n->operand_count == 1) e.sums[e.products++] = n->iterates & ~n->result;
     }
     for (int i = 0; i < e.products; i++) {
         int beside = 0;
-        for (int j = 0; j < products; j++) beside += (e.sums[i] & e.sums[j]) != 0;
+        for (int j = 0; j < e.factored; j++) beside += (e.sums[i] & e.sums[j]) != 0;
         if (beside > e.beside) e.beside = beside;
     }
     smg_sched_classify(space, smg_slice_spatial(space, NULL), &e.roles);
-    if (products > 0 && !SMG_ARRAY_RESERVE(arena, &out_schedules->items, PRODUCT_SCHEDULES)) return SMG_MEMORY;
+    if (e.factored > 0 && !SMG_ARRAY_RESERVE(arena, &out_schedules->items, PRODUCT_SCHEDULES)) return SMG_MEMORY;
     SMG_TRY(add_all(&e));
     if (e.roles.contractions + e.roles.reductions > 0) SMG_TRY(add_anew(&e));
     if (out_schedules->items.count == 0) {

@@ -53,12 +53,13 @@ typedef struct enumerator {
     smg_roles roles;
     smg_axis_set anew;
     smg_axis_set sums[SMG_SPACE_NODES]; /* of each product what it contracts */
-    int products;
-    int beside;    /* the most products that sum over one axis */
-    int run_axis;  /* along which what is reduced lies side by side; -1 */
-    bool by_fours; /* in whole runs of four: one load each */
-    bool crowded;  /* the shape that was added last had no room: longer slices have none either */
-    bool pairs;    /* products of f16 sum up in pairs */
+    int products;                       /* of two factors first, then sums that are products with 1 */
+    int factored;                       /* of these the ones of two factors */
+    int beside;                         /* the most products that sum over one axis */
+    int run_axis;                       /* along which what is reduced lies side by side; -1 */
+    bool by_fours;                      /* in whole runs of four: one load each */
+    bool crowded;                       /* the shape that was added last had no room: longer slices have none either */
+    bool pairs;                         /* products of f16 sum up in pairs */
 } enumerator;
 
 typedef struct lane_shape {

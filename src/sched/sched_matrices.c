@@ -42,7 +42,7 @@ static bool is_stored_as(const enumerator *e, const smg_soperand *operand, smg_t
 static bool factors_are(const enumerator *e, smg_type type) {
     for (int i = 0; i < e->space->nodes.count; i++) {
         const smg_snode *n = &e->space->nodes.items[i];
-        if (n->class_ != SMG_CLASS_CONTRACT) continue;
+        if (n->class_ != SMG_CLASS_CONTRACT || n->operand_count == 1) continue;
         if (!is_stored_as(e, &n->operand[0], type) || !is_stored_as(e, &n->operand[1], type)) return false;
     }
     return true;
@@ -226,7 +226,7 @@ static bool may_have(const enumerator *e, const smg_schedule *s, int subgroups) 
 /* May subgroups share out the contraction? Not beside other products, whose slices fill shared memory, and not where
  * running sums are corrected in between: their parts would be joined in each slice. */
 static bool is_shareable(const enumerator *e, const smg_schedule *s) {
-    bool alone = e->roles.contractions == 1 && s->temporal < 0 && s->columns == 0 && s->held == 0 && s->col_axis >= 0;
+    bool alone = e->factored == 1 && s->temporal < 0 && s->columns == 0 && s->held == 0 && s->col_axis >= 0;
     return alone && smg_target_hides_loads(e->target);
 }
 
@@ -369,7 +369,7 @@ static smg_status add_blocks(enumerator *e, smg_schedule s) {
             shape.col_registers = (int)(width / s.lane_cols);
             SMG_TRY(add_streams(e, shape, s));
             for (s.lane_depth = 1; s.lane_depth <= most_sharing(e, &s, height * width); s.lane_depth *= 2) {
-                SMG_TRY(add_depths(e, shape, &s));
+                if (e->products == e->factored) SMG_TRY(add_depths(e, shape, &s));
                 SMG_TRY(add_beside(e, shape, s));
                 if (e->crowded && s.columns != 0) crowded = across; /* else factors may come from memory */
             }
@@ -438,6 +438,8 @@ static smg_status add_shape(enumerator *e, const smg_schedule *base, const smg_m
 smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
     const smg_target *t = e->target;
     smg_type factor;
+    bool sums = e->products > e->factored;
+    if (sums && e->space->form != SMG_SPACE_LINEAR) return SMG_OK;
     if (e->roles.contractions == 0 || base->row_axis < 0 || base->more_rows[0] >= 0 || base->one_by_one) return SMG_OK;
     const smg_matrix_shape *largest = factor_type(e, &factor) ? matrix_of(t, factor) : NULL;
     if (largest == NULL) return SMG_OK;

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "precision/precision.h"
 #include "support/check_plan.h"
 
 #define FEW 64
@@ -55,7 +56,8 @@ static smg_graph *parse(fixture *f, const char *text) {
 /* Products that the graph has by terms. */
 static int by_terms(fixture *f, const smg_graph *g, int64_t rows, smg_graph *out) {
     int count;
-    assert_int_equal(smg_plan_linear(g, FEW, &rows, f->arena, out, &count), SMG_OK);
+    const smg_node_id *like;
+    assert_int_equal(smg_plan_linear(g, FEW, &rows, f->arena, out, &like, &count), SMG_OK);
     assert_int_equal(out->status, SMG_OK);
     assert_int_equal(smg_context_status(f->ctx), SMG_OK);
     return count;
@@ -266,6 +268,94 @@ static void left_alone(void **state) {
     smg_graph_destroy(g);
 }
 
+/* ---- 16 bits -------------------------------------------------------------------------------------- */
+
+#define ALONG                                                                                                          \
+    "graph half\ndim rows max 4096\nx = input f32[rows, 768]\nw = constant f32[96, 768] random seed=1 scale=0.05\n"
+#define PRODUCT_ALONG(from) "y = contract(" from ", w) \"rk,ck->rc\"\noutput y = y\n"
+#define RMS                                                                                                            \
+    NUMBERS                                                                                                            \
+    "squared = square(x)\nenergy = sum(squared) axis=1 keep\nmean = mul(energy, n)\nshifted = add(mean, eps)\n"        \
+    "scale = rsqrt(shifted)\nnormal = mul(x, scale)\n"
+
+static smg_graph *parse_half(fixture *f, const char *text) {
+    smg_graph *g = parse(f, text);
+    smg_precision_plan precision;
+    assert_int_equal(smg_precision_make(g, SMG_TYPE_F16, NULL, f->arena, &precision), SMG_OK);
+    return g;
+}
+
+/* The graph by terms, each stored as what it is like. */
+static int half_by_terms(fixture *f, const smg_graph *g, smg_graph *out) {
+    int count, wide = 0;
+    const int64_t rows = ROWS;
+    const smg_node_id *like;
+    assert_int_equal(smg_plan_linear(g, FEW, &rows, f->arena, out, &like, &count), SMG_OK);
+    smg_type *storage = SMG_ARENA_ARRAY(f->arena, smg_type, (size_t)out->nodes.count + 1);
+    assert_non_null(storage);
+    for (smg_node_id id = 0; id < out->nodes.count; id++) {
+        const smg_node *n = smg_graph_node(out, id);
+        storage[id] = like[id] >= 0 ? smg_graph_storage(g, like[id]) : n->type;
+        bool product = smg_node_class(n) == SMG_CLASS_CONTRACT;
+        if (product && like[id] < 0) wide++;
+        if (product && like[id] >= 0) assert_true(count == 0 || n->type == smg_graph_node(g, like[id])->type);
+    }
+    out->storage = storage;
+    if (count > 0) assert_true(wide > 0); /* a product without its factor is as large as x is */
+    return count;
+}
+
+static void check_half(fixture *f, const smg_graph *g, values v, int kernels) {
+    const int64_t rows = ROWS;
+    check_result r;
+    const check_options o = {.target = "h200",
+                             .symbols = &rows,
+                             .tolerance = 4e-3,
+                             .plan = {.objective = SMG_OBJECTIVE_DISPATCHES, .nominal = &rows},
+                             .fill = fill,
+                             .user = &v};
+    if (check_plan(f->ctx, g, &o, &r) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    if (!r.pass) fail_msg("mean %g, first %g: error %g", v.mean, v.first, r.max_error);
+    assert_int_equal(r.steps, kernels);
+}
+
+/* A norm's scale goes into the weight, and its rows by the product: one kernel. */
+static void in_half(void **state) {
+    fixture *f = *state;
+    static const char *const texts[] = {
+        ALONG SCALED CENTRED "scaled = mul(normal, gamma)\nz = add(scaled, beta)\n" PRODUCT_ALONG("z"),
+        ALONG CENTRED PRODUCT_ALONG("normal"),
+        ALONG SCALED RMS "scaled = mul(normal, gamma)\n" PRODUCT_ALONG("scaled"),
+        ALONG RMS PRODUCT_ALONG("normal"),
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
+        smg_graph *g = parse_half(f, texts[i]), made;
+        if (half_by_terms(f, g, &made) != 1) fail_msg("text %zu", i);
+        check_half(f, &made, (values){0, 0}, 1);
+        check_half(f, &made, (values){0.5, 1}, 1);
+        smg_graph_destroy(g);
+    }
+}
+
+/* A weight that others read cannot take the scale, which then is part of the factor; and x has to be stored in 16 bits. */
+static void not_in_half(void **state) {
+    fixture *f = *state;
+    smg_graph made;
+    smg_graph *g =
+        parse_half(f, ALONG SCALED RMS "scaled = mul(normal, gamma)\ns = input f32[rows, 96]\n"
+                                       "t = contract(s, w) \"rc,ck->rk\"\noutput t = t\n" PRODUCT_ALONG("scaled"));
+    assert_int_equal(half_by_terms(f, g, &made), 0);
+    smg_graph_destroy(g);
+    g = parse_half(f, ALONG SCALED RMS "scaled = mul(normal, gamma)\n" PRODUCT_ALONG("scaled"));
+    smg_type *storage = SMG_ARENA_ARRAY(f->arena, smg_type, (size_t)g->nodes.count + 1);
+    assert_non_null(storage);
+    memcpy(storage, g->storage, (size_t)g->nodes.count * sizeof *storage);
+    storage[0] = SMG_TYPE_F32; /* x */
+    g->storage = storage;
+    assert_int_equal(half_by_terms(f, g, &made), 0);
+    smg_graph_destroy(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(layer_norm, setup, teardown),
@@ -276,6 +366,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(shifts_without_sums, setup, teardown),
         cmocka_unit_test_setup_teardown(constants_with_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(left_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(in_half, setup, teardown),
+        cmocka_unit_test_setup_teardown(not_in_half, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
