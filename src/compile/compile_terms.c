@@ -8,7 +8,7 @@
 #define FEW_ROWS 64
 #define SOME_ROWS 1024
 /* Of the time, at most, is left: beside matrices sums take up to a fifth more than their price. */
-#define BY_MATRICES 0.96
+#define BY_MATRICES 0.92
 
 typedef struct terms_form {
     smg_graph *graph; /* NULL where no product has another form */

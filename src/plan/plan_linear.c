@@ -8,8 +8,8 @@
  * (a variance on its mean) become sums of terms in the same way. The pivot is an element of the row: of n elements none
  * is more than sqrt(n) deviations away from their mean, for which f32 has the digits and 16 bits have not.
  *
- * Values that are stored in 16 bits have no pivot: their raw moments, in f32, lose less than storing them has lost. And
- * the weight takes g as well: x as it is in memory is left of the factor, which is what products by matrices read. */
+ * In 16 bits x r g is all that is taken, which has one term: the weight takes g as well, and x as it is in memory is
+ * left of the factor. That is what products by matrices read, and nothing cancels. */
 #include "plan/plan_internal.h"
 #include "slice/slice.h"
 
@@ -41,8 +41,6 @@ typedef struct linear {
     SMG_ARRAY(linear_made) made;
     SMG_ARRAY(smg_node_id) reduced; /* of `to`: sums of terms */
     SMG_ARRAY(smg_node_id) like;    /* of `to`, per node: of `g`, what it is stored like; -1: it stays as it is */
-    smg_expr taken;                 /* what the weight of the product at hand took; SMG_EXPR_NONE */
-    smg_node_id weight;             /* and the weight with it */
 } linear;
 
 static const smg_node *node_of(const linear *l, smg_node_id id) {
@@ -100,16 +98,12 @@ static smg_expr expr_of(linear *l, smg_node_id id) {
     return smg_op_expr(l->exprs, n->op, n->type, operand);
 }
 
-static bool has_few_digits(const linear *l, smg_node_id id) {
-    return smg_type_device_bytes(smg_graph_storage(l->g, id)) < smg_type_device_bytes(SMG_TYPE_F32);
-}
-
 static smg_expr near_of(void *user, smg_expr expr) {
     linear *l = user;
     const smg_expr_node *e = smg_expr_get(l->exprs, expr);
     if (e->prim != SMG_PRIM_LEAF || l->fixed[l->leaves.items[e->leaf].node]) return SMG_EXPR_NONE;
-    smg_node_id id = l->leaves.items[e->leaf].node;
-    return has_few_digits(l, id) ? smg_expr_const(l->exprs, SMG_KIND_FLOAT, 0.0) : leaf_of(l, id, true);
+    if (l->g->storage != NULL) return SMG_EXPR_NONE; /* no term needs one */
+    return leaf_of(l, l->leaves.items[e->leaf].node, true);
 }
 
 static smg_status terms_of(linear *l, smg_expr expr, smg_terms *out) {
@@ -234,9 +228,8 @@ static smg_node_id add_term(linear *l, smg_node_id all, smg_node_id term, smg_no
 static bool at_pivot(linear *l, smg_expr expr, smg_terms *out) {
     smg_expr pivot = near_of(l, expr), one = smg_expr_const(l->exprs, SMG_KIND_FLOAT, 1.0);
     if (pivot == SMG_EXPR_NONE) return false;
-    bool raw = smg_expr_get(l->exprs, pivot)->prim == SMG_PRIM_CONST;
-    *out = (smg_terms){.count = raw ? 1 : 2};
-    out->summed[0] = raw ? expr : smg_expr_make(l->exprs, SMG_PRIM_SUB, expr, pivot, SMG_EXPR_NONE);
+    *out = (smg_terms){.count = 2};
+    out->summed[0] = smg_expr_make(l->exprs, SMG_PRIM_SUB, expr, pivot, SMG_EXPR_NONE);
     out->summed[1] = out->factor[0] = one;
     out->factor[1] = pivot;
     return true;
@@ -332,8 +325,7 @@ static bool find_product(const linear *l, smg_node_id id, linear_product *out) {
 /* What a constant term makes of the weight: summed times it, one for each column. */
 static smg_node_id constant_part(linear *l, const linear_product *p, smg_expr summed) {
     smg_node sum = {.op = SMG_OP_CONTRACT, .type = SMG_TYPE_F32, .operand_count = 2};
-    bool taken = summed == l->taken; /* the weight has it, rounded as the product reads it */
-    smg_node_id vector = taken ? number(l, 1) : to_node(l, summed);
+    smg_node_id vector = to_node(l, summed);
     if (vector < 0) return -1;
     if (smg_graph_node(l->to, vector)->rank == 0)
         vector = push(
@@ -342,7 +334,7 @@ static smg_node_id constant_part(linear *l, const linear_product *p, smg_expr su
     else if (smg_graph_node(l->to, vector)->rank > 1)
         vector = reshaped(l, vector, 1, &l->extent);
     sum.operand[0] = vector;
-    sum.operand[1] = taken ? l->weight : l->now[p->weight];
+    sum.operand[1] = l->now[p->weight];
     sum.label[0][0] = p->letter;
     strcpy(sum.label[1], p->n->label[1 - p->side]);
     strcpy(sum.label[2], p->n->label[2] + p->of_rows);
@@ -406,8 +398,9 @@ static bool is_shared(const linear *l, smg_node_id id) {
 /* Is it a value of 16 bits as it is in memory? */
 static bool lies_ready(const linear *l, smg_expr summed) {
     const smg_expr_node *e = smg_expr_get(l->exprs, summed);
-    return e->prim == SMG_PRIM_LEAF && !l->leaves.items[e->leaf].pivot &&
-           has_few_digits(l, l->leaves.items[e->leaf].node);
+    if (e->prim != SMG_PRIM_LEAF || l->leaves.items[e->leaf].pivot) return false;
+    smg_type stored = smg_graph_storage(l->g, l->leaves.items[e->leaf].node);
+    return smg_type_device_bytes(stored) < smg_type_device_bytes(SMG_TYPE_F32);
 }
 
 static smg_node_id product_of(linear *l, const linear_product *p, smg_expr summed) {
@@ -416,8 +409,6 @@ static smg_node_id product_of(linear *l, const linear_product *p, smg_expr summe
     if (l->g->storage != NULL && !lies_ready(l, summed)) return -1;
     product.operand[p->side] = to_node(l, summed);
     product.operand[1 - p->side] = by == SMG_EXPR_NONE ? l->now[p->weight] : scaled_weight(l, p, by);
-    l->taken = by;
-    l->weight = product.operand[1 - p->side];
     smg_node_id factor = product.operand[p->side];
     if (factor < 0 || !smg_same_dims(smg_graph_node(l->to, factor), node_of(l, p->rows))) return -1;
     return push(l, product);
@@ -427,7 +418,7 @@ static smg_node_id product_of(linear *l, const linear_product *p, smg_expr summe
 static bool is_worth_it(const linear *l, const smg_terms *terms) {
     int with_rows = 0;
     for (int i = 0; i < terms->count; i++) with_rows += has_rows(l, terms->summed[i]);
-    return with_rows == 1 && (terms->count > 1 || l->g->storage != NULL);
+    return with_rows == 1 && (terms->count > 1) == (l->g->storage == NULL);
 }
 
 /* What was made for products before goes on along axes of one extent. */
@@ -469,12 +460,11 @@ static void see_changed(void *user, int leaf) {
     changed *c = user;
     smg_node_id id = c->l->leaves.items[leaf].node;
     bool anew = c->l->anew[id] >= 0 && c->l->anew[id] != c->l->now[id];
-    /* In 16 bits what leaves a factor to the product as it is in memory is enough. */
     bool freed = c->l->g->storage != NULL && is_of_rows(c->l, id) && reaches_sum(c->l, id, MOST_MAPS);
     c->sums = c->sums || anew || freed;
 }
 
-/* Does the factor hang on sums along the axis, which are by terms now, or leave it? */
+/* Does the factor hang on sums along the axis, which are by terms now? In 16 bits it is enough that they leave it. */
 static bool hangs_on_sums(const linear *l, smg_expr factor) {
     changed c = {.l = l};
     smg_expr_leaves(l->exprs, factor, see_changed, &c);
@@ -493,13 +483,9 @@ static smg_status by_terms(linear *l, const linear_product *p, smg_node_id *out)
     if (expr == SMG_EXPR_NONE) return smg_context_status(l->g->ctx);
     SMG_TRY(terms_of(l, expr, &terms));
     if (!is_worth_it(l, &terms)) return SMG_OK;
-    smg_node_id product = -1;
-    for (int i = 0; i < terms.count; i++)
-        if (has_rows(l, terms.summed[i])) product = product_of(l, p, terms.summed[i]);
-    if (product < 0) return SMG_OK;
     for (int i = 0; i < terms.count; i++) {
         bool rows = has_rows(l, terms.summed[i]), plain = is_one(l, terms.factor[i]);
-        smg_node_id term = rows ? product : constant_part(l, p, terms.summed[i]);
+        smg_node_id term = rows ? product_of(l, p, terms.summed[i]) : constant_part(l, p, terms.summed[i]);
         smg_node_id factor = plain ? -1 : beside_result(l, p, to_node(l, terms.factor[i]));
         if (term < 0 || (!plain && factor < 0)) return SMG_OK;
         all = add_term(l, all, term, factor, plain);

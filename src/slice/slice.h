@@ -84,8 +84,7 @@ typedef struct smg_terms {
     int count; /* 0: there are none */
     smg_expr summed[SMG_TERMS], factor[SMG_TERMS];
 } smg_terms;
-/* Asked for something near to what `varies` is, and that does not vary; it gives SMG_EXPR_NONE where there is none, and
- * 0 where `varies` has so few digits that its raw moments have enough. */
+/* Asked for something near to what `varies` is, and that does not vary; it gives SMG_EXPR_NONE where there is none. */
 typedef struct smg_pivot {
     smg_expr (*near)(void *user, smg_expr varies);
     void *user;

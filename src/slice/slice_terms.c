@@ -62,24 +62,12 @@ static bool is_centred(const expansion *x, smg_expr e) {
     return true;
 }
 
-static bool is_zero(const expansion *x, smg_expr e) {
-    const smg_expr_node *n = smg_expr_get(x->roles->pool, e);
-    return n->prim == SMG_PRIM_CONST && !(n->value < 0) && !(n->value > 0);
-}
-
-/* c and r themselves: the pivot is 0. */
-static bool expand_apart(const expansion *x, const smg_expr_node *n, int c, smg_terms *out) {
-    smg_expr part[2] = {n->arg[0], n->prim == SMG_PRIM_SUB ? negated(x, n->arg[1]) : n->arg[1]};
-    return add_term(x, part[c], one(x), out) && add_term(x, one(x), part[1 - c], out);
-}
-
 /* Both parts at the pivot. */
 static bool expand_at_pivot(const expansion *x, const smg_expr_node *n, smg_terms *out) {
     smg_expr varies = beside_aggregate(x, n);
     smg_expr p = varies != SMG_EXPR_NONE ? x->pivot->near(x->pivot->user, varies) : SMG_EXPR_NONE;
     if (p == SMG_EXPR_NONE) return false;
     int c = n->arg[0] == varies ? 0 : 1;
-    if (is_zero(x, p)) return expand_apart(x, n, c, out);
     smg_expr away = make(x, SMG_PRIM_SUB, n->arg[c], p);
     if (n->prim == SMG_PRIM_SUB && c == 1) away = negated(x, away);
     smg_expr at = c == 0 ? make(x, n->prim, p, n->arg[1]) : make(x, n->prim, n->arg[0], p);
