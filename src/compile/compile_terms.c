@@ -28,7 +28,7 @@ static smg_status make_graph(smg_compilation *c, smg_graph **out_graph, const sm
     return SMG_OK;
 }
 
-/* What the precision plan says of values holds of them there, too; terms stay as they are. */
+/* What the precision plan says of values holds of them there, too; terms stay in f32. */
 static smg_status make_terms(smg_compilation *c, terms_form *out) {
     const smg_node_id *like;
     SMG_TRY(make_graph(c, &out->graph, &like));
@@ -41,7 +41,8 @@ static smg_status make_terms(smg_compilation *c, terms_form *out) {
     if (p->storage == NULL || p->why == NULL) return SMG_MEMORY;
     for (size_t i = 0; i < count; i++) {
         p->storage[i] = like[i] >= 0 ? c->precision.storage[like[i]] : smg_graph_node(out->graph, (smg_node_id)i)->type;
-        p->why[i] = like[i] >= 0 ? c->precision.why[like[i]] : "it is a term of a product, before they are added up";
+        p->why[i] = like[i] >= 0 ? c->precision.why[like[i]]
+                                 : "it is a product without its factor's scale, or what goes into that";
     }
     out->graph->storage = p->storage;
     return SMG_OK;

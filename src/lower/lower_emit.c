@@ -371,16 +371,14 @@ static smg_status stage_left(lowering *l, product *p) {
 /* A sum that goes by in the slices of a product by matrices: lanes fold what they have apart (lower_join.c). */
 static smg_status emit_sum(lowering *l, int node, const product *p) {
     smg_expr summed = smg_expr_make(l->k->exprs, SMG_PRIM_MUL, p->factor[0], p->factor[1], SMG_EXPR_NONE);
-    if (summed == SMG_EXPR_NONE) return SMG_MEMORY;
+    const char *note = smg_arena_string(l->arena, smg_graph_describe(l->g, p->n->node));
+    if (summed == SMG_EXPR_NONE || note == NULL) return SMG_MEMORY;
     if (p->loop_count != 1) return lower_refuse(l, "a sum beside a product by matrices has no slices of its own");
     SMG_TRY(lower_emit_init(l, node));
     SMG_TRY(emit_simple(l, SMG_I_LOOP, p->loops[0]));
-    SMG_TRY(emit_reduce(l, node,
-                        (smg_instr){.dst = p->ln->tile,
-                                    .expr = summed,
-                                    .combine = SMG_COMBINE_ADD,
-                                    .accumulate = true,
-                                    .note = smg_arena_string(l->arena, smg_graph_describe(l->g, p->n->node))}));
+    SMG_TRY(emit_reduce(
+        l, node,
+        (smg_instr){.dst = p->ln->tile, .expr = summed, .combine = SMG_COMBINE_ADD, .accumulate = true, .note = note}));
     l->k->code.items[l->k->code.count - 1].apart = true;
     return emit_simple(l, SMG_I_END, -1);
 }
