@@ -68,12 +68,16 @@ static bool is_cheaper(const smg_compilation *c, const smg_plan *one, const smg_
     return seconds_of(one) < seconds_of(other);
 }
 
+/* It lies in the arena of the graph before. */
+static void take(smg_compilation *c, const terms_form *form) {
+    c->graph = form->graph;
+    c->precision = form->precision;
+}
+
 smg_status smg_compile_take_terms(smg_compilation *c) {
     terms_form made;
     SMG_TRY(make_terms(c, &made));
-    if (made.graph == NULL) return SMG_OK;
-    c->graph = made.graph; /* in the arena of the one before */
-    c->precision = made.precision;
+    if (made.graph != NULL) take(c, &made);
     return SMG_OK;
 }
 
@@ -87,8 +91,7 @@ smg_status smg_compile_choose_terms(smg_compilation *c) {
     if (status == SMG_MEMORY) return status;
     if (status != SMG_OK) smg_context_clear_error(c->ctx); /* there is no plan of it within the limits */
     if (status == SMG_OK && is_cheaper(c, plan, c->plan)) {
-        c->graph = made.graph;
-        c->precision = made.precision;
+        take(c, &made);
         c->plan = plan;
     } else {
         c->terms = 0;

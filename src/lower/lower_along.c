@@ -8,22 +8,16 @@ typedef struct held_factor {
     int tile, access;
 } held_factor;
 
-static int filler_of(const smg_kernel *k, smg_instr_kind kind, int tile) {
-    for (int i = 0; i < k->code.count; i++)
-        if (k->code.items[i].kind == kind && k->code.items[i].dst == tile) return i;
-    return -1;
-}
-
 /* What memory the tile has as it is; -1. */
 static int access_of(const smg_kernel *k, int tile) {
     static const smg_instr_kind through[] = {SMG_I_TAKE, SMG_I_PUT};
     for (size_t i = 0; i < SMG_COUNT_OF(through); i++) {
-        int at = filler_of(k, through[i], tile);
+        int at = lower_find(k, 0, k->code.count, through[i], tile);
         if (at >= 0) tile = k->code.items[at].a;
     }
     static const smg_instr_kind loads[] = {SMG_I_SET, SMG_I_STAGE, SMG_I_FETCH};
     for (size_t i = 0; i < SMG_COUNT_OF(loads); i++) {
-        int at = filler_of(k, loads[i], tile);
+        int at = lower_find(k, 0, k->code.count, loads[i], tile);
         if (at >= 0) return smg_kernel_plain_load(k, k->code.items[at].expr);
     }
     return -1;
@@ -41,16 +35,16 @@ static bool find_factor(const smg_kernel *k, int at, held_factor *out) {
     return false;
 }
 
-typedef struct exchange_leaves {
+typedef struct replacing {
     smg_kernel *k;
     const held_factor *factor;
     smg_expr *by; /* per leaf */
     bool others;  /* some load is of something else */
     bool fails;
-} exchange_leaves;
+} replacing;
 
-static void exchange_leaf(void *user, int leaf) {
-    exchange_leaves *x = user;
+static void replace_leaf(void *user, int leaf) {
+    replacing *x = user;
     const smg_kleaf *f = &x->k->leaves.items[leaf];
     if (f->what == SMG_KLEAF_SIZE) return;
     x->others = x->others || f->what != SMG_KLEAF_LOAD || f->index != x->factor->access;
@@ -62,11 +56,11 @@ static void exchange_leaf(void *user, int leaf) {
 /* The expression over the factor's elements; *out SMG_EXPR_NONE: it reads something else. */
 static smg_status over_factor(smg_kernel *k, const held_factor *factor, smg_expr expr, smg_expr *out) {
     int count = k->leaves.count;
-    exchange_leaves x = {.k = k, .factor = factor, .by = SMG_ARENA_ARRAY(k->arena, smg_expr, (size_t)count + 1)};
+    replacing x = {.k = k, .factor = factor, .by = SMG_ARENA_ARRAY(k->arena, smg_expr, (size_t)count + 1)};
     *out = SMG_EXPR_NONE;
     if (x.by == NULL) return SMG_MEMORY;
     for (int i = 0; i < count; i++) x.by[i] = SMG_EXPR_NONE;
-    smg_expr_leaves(k->exprs, expr, exchange_leaf, &x);
+    smg_expr_leaves(k->exprs, expr, replace_leaf, &x);
     if (x.fails) return SMG_MEMORY;
     if (x.others) return SMG_OK;
     *out = smg_expr_substitute(k->exprs, expr, x.by, count);

@@ -19,25 +19,19 @@ typedef struct beside_loop {
     way left, right[MOST_PRODUCTS];
 } beside_loop;
 
-static int find(const smg_kernel *k, int from, int to, smg_instr_kind kind, int dst) {
-    for (int i = from; i < to; i++)
-        if (k->code.items[i].kind == kind && (dst < 0 || k->code.items[i].dst == dst)) return i;
-    return -1;
-}
-
 static bool find_way(const smg_kernel *k, const beside_loop *b, int tile, way *out) {
-    out->put = find(k, b->begin, b->barrier, SMG_I_PUT, tile);
+    out->put = lower_find(k, b->begin, b->barrier, SMG_I_PUT, tile);
     if (out->put < 0) return false;
     int slice = k->code.items[out->put].a;
-    out->fetch = find(k, b->barrier, b->product[0], SMG_I_FETCH, slice);
-    out->first = find(k, 0, b->begin, SMG_I_FETCH, slice);
+    out->fetch = lower_find(k, b->barrier, b->product[0], SMG_I_FETCH, slice);
+    out->first = lower_find(k, 0, b->begin, SMG_I_FETCH, slice);
     return out->fetch >= 0 && out->first >= 0 && k->code.items[out->fetch].ahead == 1;
 }
 
 /* The body is slices that are put, a barrier, their successors that are fetched, and products of one left slice. */
 static bool is_plain(const smg_kernel *k, beside_loop *b) {
     int counts[SMG_I_BARRIER + 1] = {0};
-    b->barrier = find(k, b->begin, b->end, SMG_I_BARRIER, -1);
+    b->barrier = lower_find(k, b->begin, b->end, SMG_I_BARRIER, -1);
     for (int i = b->begin + 1; i < b->end; i++) {
         const smg_instr *in = &k->code.items[i];
         counts[in->kind]++;

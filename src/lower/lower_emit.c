@@ -25,6 +25,12 @@ smg_status lower_insert(smg_kernel *k, int at, smg_instr instr) {
     return SMG_OK;
 }
 
+int lower_find(const smg_kernel *k, int from, int to, smg_instr_kind kind, int dst) {
+    for (int i = from; i < to; i++)
+        if (k->code.items[i].kind == kind && (dst < 0 || k->code.items[i].dst == dst)) return i;
+    return -1;
+}
+
 smg_expr lower_leaf_of(smg_kernel *k, smg_kleaf leaf) {
     smg_kleaf *slot = SMG_ARRAY_PUSH(k->arena, &k->leaves);
     if (slot == NULL) return SMG_EXPR_NONE;

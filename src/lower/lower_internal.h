@@ -124,6 +124,8 @@ void lower_go_on(lowering *l, int product);
 smg_instr lower_blank(smg_instr_kind kind);
 smg_instr *lower_emit(lowering *l, smg_instr_kind kind);         /* NULL when memory is out */
 smg_status lower_insert(smg_kernel *k, int at, smg_instr instr); /* in front of code[at] */
+/* The first instruction of code[from .. to) of the kind, with that dst where it is not negative; -1. */
+int lower_find(const smg_kernel *k, int from, int to, smg_instr_kind kind, int dst);
 /* A leaf that belongs to no node; SMG_EXPR_NONE: memory is out. An element of the tile, or a size as INT, is one. */
 smg_expr lower_leaf_of(smg_kernel *k, smg_kleaf leaf);
 smg_expr lower_tile_element(smg_kernel *k, int tile);

@@ -3,12 +3,6 @@
  * product: lanes fold them apart. */
 #include "lower/lower_internal.h"
 
-static bool is_joined(const smg_kernel *k, int tile) {
-    for (int i = 0; i < k->code.count; i++)
-        if (k->code.items[i].kind == SMG_I_JOIN && k->code.items[i].dst == tile) return true;
-    return false;
-}
-
 static bool leaves_parts(const lowering *l, const smg_instr *in) {
     bool sum = in->kind == SMG_I_REDUCE && in->apart && in->accumulate;
     return sum || (in->kind == SMG_I_MMA && l->s->lane_depth > 1);
@@ -18,7 +12,8 @@ static bool leaves_parts(const lowering *l, const smg_instr *in) {
 static const smg_instr *adds_to(const lowering *l, int from, int to, int tile) {
     for (int i = from; i < to; i++) {
         const smg_instr *in = &l->k->code.items[i];
-        if (in->dst == tile && leaves_parts(l, in) && !is_joined(l->k, tile)) return in;
+        if (in->dst == tile && leaves_parts(l, in) && lower_find(l->k, 0, l->k->code.count, SMG_I_JOIN, tile) < 0)
+            return in;
     }
     return NULL;
 }

@@ -12,12 +12,6 @@ typedef struct ring_loop {
     int put[FACTORS], fetch[FACTORS], first[FACTORS]; /* first: the fetch of the first slice, in front of the loop */
 } ring_loop;
 
-static int find(const smg_kernel *k, int from, int to, smg_instr_kind kind, int dst) {
-    for (int i = from; i < to; i++)
-        if (k->code.items[i].kind == kind && (dst < 0 || k->code.items[i].dst == dst)) return i;
-    return -1;
-}
-
 static int count(const smg_kernel *k, const ring_loop *r, smg_instr_kind kind) {
     int n = 0;
     for (int i = r->begin + 1; i < r->end; i++) n += k->code.items[i].kind == kind;
@@ -27,19 +21,19 @@ static int count(const smg_kernel *k, const ring_loop *r, smg_instr_kind kind) {
 /* The body is two slices that are put, a barrier, their successors that are fetched, and the product of the slices,
  * which go along the loop. */
 static bool is_plain(const smg_kernel *k, ring_loop *r) {
-    r->product = find(k, r->begin, r->end, SMG_I_MMA, -1);
-    r->barrier = find(k, r->begin, r->end, SMG_I_BARRIER, -1);
+    r->product = lower_find(k, r->begin, r->end, SMG_I_MMA, -1);
+    r->barrier = lower_find(k, r->begin, r->end, SMG_I_BARRIER, -1);
     if (r->product < 0 || k->code.items[r->product].axes[0] != k->code.items[r->begin].axes[0]) return false;
     if (count(k, r, SMG_I_PUT) != FACTORS || count(k, r, SMG_I_FETCH) != FACTORS || count(k, r, SMG_I_MMA) != 1 ||
         2 * FACTORS + 1 + count(k, r, SMG_I_BARRIER) != r->end - r->begin - 1)
         return false;
     for (int n = 0; n < FACTORS; n++) {
         const smg_instr *product = &k->code.items[r->product];
-        r->put[n] = find(k, r->begin, r->barrier, SMG_I_PUT, n == 0 ? product->a : product->b);
+        r->put[n] = lower_find(k, r->begin, r->barrier, SMG_I_PUT, n == 0 ? product->a : product->b);
         if (r->put[n] < 0) return false;
         int slice = k->code.items[r->put[n]].a;
-        r->fetch[n] = find(k, r->barrier, r->product, SMG_I_FETCH, slice);
-        r->first[n] = find(k, 0, r->begin, SMG_I_FETCH, slice);
+        r->fetch[n] = lower_find(k, r->barrier, r->product, SMG_I_FETCH, slice);
+        r->first[n] = lower_find(k, 0, r->begin, SMG_I_FETCH, slice);
         if (r->fetch[n] < 0 || r->first[n] < 0 || k->code.items[r->fetch[n]].ahead != 1) return false;
     }
     return true;

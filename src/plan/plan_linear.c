@@ -36,6 +36,7 @@ typedef struct linear {
     smg_size extent;
     int8_t *carries;   /* per node: does a value of rows reach it? 0: nobody asked */
     smg_node_id *anew; /* per node: in `to`, with its sums by terms; -1: nobody asked, -2: there is none */
+    bool *hangs;       /* per node: on a sum along the axis; known once asked for anew */
     int asked;         /* nodes that the product's expressions were made of */
     SMG_ARRAY(linear_leaf) leaves;
     SMG_ARRAY(linear_made) made;
@@ -282,11 +283,13 @@ static smg_node_id made_anew(linear *l, smg_node_id id) {
     if (class_ == SMG_CLASS_REDUCE && along && n.type == SMG_TYPE_F32 && smg_op_combine(n.op) == SMG_COMBINE_ADD &&
         n.axis == node_of(l, n.operand[0])->rank - 1) {
         made = sum_by_terms(l, id);
+        l->hangs[id] = true;
     } else if ((class_ == SMG_CLASS_MAP || class_ == SMG_CLASS_VIEW) && !along) {
         bool same = true;
         for (int k = 0; k < n.operand_count && made >= 0; k++) {
             smg_node_id before = n.operand[k];
             n.operand[k] = made = is_of_rows(l, before) ? made_anew(l, before) : l->now[before];
+            l->hangs[id] = l->hangs[id] || l->hangs[before];
             same = same && made == l->now[before];
         }
         if (made >= 0) made = same ? l->now[id] : push(l, n);
@@ -429,6 +432,7 @@ static void begin_product(linear *l, const linear_product *p) {
     l->extent = extent;
     l->leaves.count = l->made.count = l->reduced.count = 0;
     memset(l->carries, 0, count * sizeof *l->carries);
+    memset(l->hangs, 0, count * sizeof *l->hangs);
     for (size_t i = 0; i < count; i++) l->anew[i] = -1;
 }
 
@@ -437,18 +441,6 @@ static bool is_few(const linear *l, const linear_product *p, int64_t few, const 
     if (!smg_size_eval(l->g->sizes, smg_node_elements(l->g, p->rows), nominal, &elements)) return false;
     return smg_size_is_const(l->g->sizes, node_of(l, p->rows)->dims[p->of_rows], &extent) && extent > 1 &&
            elements / extent <= few;
-}
-
-#define MOST_MAPS 16 /* between a sum along the axis and what hangs on it */
-
-static bool reaches_sum(const linear *l, smg_node_id id, int depth) {
-    const smg_node *n = node_of(l, id);
-    smg_op_class class_ = smg_node_class(n);
-    if (class_ == SMG_CLASS_REDUCE) return varies(l, n->operand[0]);
-    bool found = false;
-    for (int k = 0; (class_ == SMG_CLASS_MAP || class_ == SMG_CLASS_VIEW) && depth > 0 && k < n->operand_count; k++)
-        found = found || (is_of_rows(l, n->operand[k]) && reaches_sum(l, n->operand[k], depth - 1));
-    return found;
 }
 
 typedef struct changed {
@@ -460,8 +452,7 @@ static void see_changed(void *user, int leaf) {
     changed *c = user;
     smg_node_id id = c->l->leaves.items[leaf].node;
     bool anew = c->l->anew[id] >= 0 && c->l->anew[id] != c->l->now[id];
-    bool freed = c->l->g->storage != NULL && is_of_rows(c->l, id) && reaches_sum(c->l, id, MOST_MAPS);
-    c->sums = c->sums || anew || freed;
+    c->sums = c->sums || anew || (c->l->g->storage != NULL && c->l->hangs[id]);
 }
 
 /* Does the factor hang on sums along the axis, which are by terms now? In 16 bits it is enough that they leave it. */
@@ -544,7 +535,9 @@ smg_status smg_plan_linear(const smg_graph *g, int64_t few, const int64_t *nomin
     l.now = SMG_ARENA_ARRAY(arena, smg_node_id, count);
     l.anew = SMG_ARENA_ARRAY(arena, smg_node_id, count);
     l.carries = SMG_ARENA_ARRAY(arena, int8_t, count);
-    if (!l.fixed || !l.stored || !l.reads || !l.others || !l.now || !l.anew || !l.carries) return SMG_MEMORY;
+    l.hangs = SMG_ARENA_ARRAY(arena, bool, count);
+    if (!l.fixed || !l.stored || !l.reads || !l.others || !l.now || !l.anew || !l.carries || !l.hangs)
+        return SMG_MEMORY;
     SMG_TRY(smg_exprs_create(arena, &l.exprs));
     plan_begin_graph(g, g->arena, out_graph);
     smg_graph_mark_fixed(g, l.fixed, l.stored);
