@@ -44,7 +44,8 @@ typedef struct smg_bundle_desc {
     const char *device; /* index, type word ("cpu", "discrete") or part of a name; NULL: $SMG_DEVICE, else the best */
     smg_device *on;     /* open already, of this context; it outlives the model. NULL: `device` is opened */
     /* Sizes that pipelines are built for when the bundle is opened; those that are not named are what it was compiled
-     * for. Any other size runs too; the first run of such sizes may build what is missing, and takes longer. */
+     * for. Any other size runs too; the first run of such sizes may build what is missing, and takes longer. Where
+     * every size is named, kernels have them as literals: runs of just these sizes are faster on a GPU. */
     const smg_dim *dims;
     int dim_count;
     const smg_dim_range *ranges; /* as smg_model_set_range does, with pipelines for them when the bundle is opened */

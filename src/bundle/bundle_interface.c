@@ -76,6 +76,15 @@ smg_status smg_sizes_give(smg_context *ctx, const smg_sizes *sizes, const smg_di
     return SMG_OK;
 }
 
+bool smg_sizes_all_given(const smg_sizes *sizes, const smg_dim *dims, int count) {
+    for (int s = 0; s < smg_size_symbol_count(sizes); s++) {
+        int i = 0;
+        while (i < count && strcmp(dims[i].name, smg_size_symbol_name(sizes, s)) != 0) i++;
+        if (i == count) return false;
+    }
+    return true;
+}
+
 bool smg_sizes_same_symbols(const smg_sizes *a, const smg_sizes *b) {
     int count = smg_size_symbol_count(a);
     if (count != smg_size_symbol_count(b)) return false;

@@ -41,6 +41,8 @@ smg_status smg_interface_find_input(smg_context *ctx, const smg_interface *inter
 smg_status smg_sizes_find(smg_context *ctx, const smg_sizes *sizes, const char *name, int *out_symbol);
 /* Sizes that a caller gives, into io_values (one per symbol); INVALID: not in [1, its maximum]. */
 smg_status smg_sizes_give(smg_context *ctx, const smg_sizes *sizes, const smg_dim *dims, int count, int64_t *io_values);
+/* Is every symbol among them? */
+bool smg_sizes_all_given(const smg_sizes *sizes, const smg_dim *dims, int count);
 /* Reads the symbols' values off the dims of arrays that are given for inputs (by name; others have no data or are not
  * there); INVALID names what disagrees. A symbol that no array has gets its default (one when NULL). */
 smg_status smg_interface_sizes(smg_context *ctx, const smg_interface *interface, const smg_tensor *inputs, int count,

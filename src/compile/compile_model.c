@@ -139,6 +139,11 @@ static smg_status open_again(compiled *o, const smg_vk_device *device, smg_compi
     return status;
 }
 
+/* A plan that was kept has no graph. */
+static bool all_given(const compiled *o, const smg_compilation *c) {
+    return smg_sizes_all_given(o->interface->sizes, c->options.dims, c->options.dim_count);
+}
+
 /* For smg_model_parts. What spills is taken: another plan would be another wait. */
 static smg_status plan_again(void *owner, smg_model_parts *parts) {
     compiled *o = owner;
@@ -146,6 +151,7 @@ static smg_status plan_again(void *owner, smg_model_parts *parts) {
     if (o->hinted || o->rejected.count > 0) SMG_TRY(open_again(o, parts->device, &o->next));
     o->interface->nominal = o->next->nominal;
     parts->bundle = o->next->bundle;
+    parts->program.literal = all_given(o, o->next);
     parts->program.variant_user = o->next;
     parts->program.leaves = NULL;
     return SMG_OK;
@@ -285,6 +291,7 @@ static smg_status try_plan(plans *p, const smg_model_desc *desc, smg_model_parts
     SMG_TRY(smg_compile_open(o->ctx, o->source->graph, &target, &options, &o->c));
     o->interface->nominal = o->c->nominal;
     parts->bundle = o->c->bundle;
+    parts->program.literal = all_given(o, o->c);
     parts->program.variant_user = o->c;
     parts->program.leaves_user = &p->judge;
     p->judge.c = o->c;

@@ -41,6 +41,8 @@ typedef struct smg_program_options {
     /* One per symbol: from and to sizes whose pipelines are built at once, the rest when bound. expected_high NULL: the
      * same; both NULL: none are expected. */
     const int64_t *expected, *expected_high;
+    /* Most runs have the expected sizes: they are literals in pipelines, and those for other sizes come when bound. */
+    bool literal;
     /* Told what the driver made of each module when the pipelines of the expected sizes are there and nothing else is
      * yet; spills are infinite where it refused to build it, below 0 where it tells none. true: another bundle is to be
      * made, and creation ends with NO_FIT. NULL: whatever was built is taken. user is `leaves_user`. */

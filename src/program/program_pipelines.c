@@ -1,13 +1,13 @@
 /* program_pipelines.c: one pipeline per module and form. A module with an even form (bundle.h) is built in the form
- * that the sizes at hand ask for, with sizes as push constants where there is one tuple of them and from memory where
- * there is a range, and as one that begins at any row of the grid where steps are sliced; the other forms wait until
- * sizes ask for them.
+ * that the sizes at hand ask for, with sizes as push constants where there is one tuple of them, from memory where
+ * there is a range, as literals where most runs have them (program_literals.c), and as one that begins at any row of
+ * the grid where steps are sliced; the other forms wait until sizes ask for them.
  *
- * What a driver refuses to build has something in its place, mostly: an even form the one for any sizes, a range its
- * sizes one by one, a run list for some sizes the first one, which is right for all. */
+ * What a driver refuses to build has something in its place, mostly: literals what is pushed, an even form the one for
+ * any sizes, a range its sizes one by one, a run list for some sizes the first one, which is right for all. */
 #include "program/program_private.h"
 
-enum { EVEN = 1, FROM_MEMORY = 2, SLICED = 4, FORMS = 8 };
+enum { EVEN = 1, FROM_MEMORY = 2, SLICED = 4, LITERAL = 8, FORMS = 16 };
 
 bool smg_program_moves(const smg_program *p, const int64_t *low, const int64_t *high) {
     return memcmp(low, high, (size_t)p->symbol_count * sizeof(*low)) != 0;
@@ -16,7 +16,9 @@ bool smg_program_moves(const smg_program *p, const int64_t *low, const int64_t *
 static int slot_of(const smg_program *p, const smg_bstep *step, const int64_t *low, const int64_t *high, bool sliced) {
     bool even = low != NULL && !p->uneven[step->module] && smg_bundle_even(p->bundle, step, low, high);
     bool from_memory = low != NULL && smg_bundle_push_bytes(step) > 0 && smg_program_moves(p, low, high);
-    return step->module * FORMS + (even ? EVEN : 0) + (from_memory ? FROM_MEMORY : 0) + (sliced ? SLICED : 0);
+    bool literal = !from_memory && smg_program_has_literals(p, step, low, high);
+    return step->module * FORMS + (even ? EVEN : 0) + (from_memory ? FROM_MEMORY : 0) + (sliced ? SLICED : 0) +
+           (literal ? LITERAL : 0);
 }
 
 smg_vk_pipeline *smg_program_pipeline(const smg_program *p, const smg_bstep *step, const int64_t *low,
@@ -45,6 +47,8 @@ static smg_vk_pipeline_desc describe(const smg_program *p, const smg_bstep *step
         .constant_count = (slot % FORMS & EVEN) != 0,
         .from_memory = (slot % FORMS & FROM_MEMORY) != 0,
         .sliced = (slot % FORMS & SLICED) != 0,
+        .literals = p->literals[step->module].values,
+        .literal_count = (slot % FORMS & LITERAL) != 0 ? p->literals[step->module].count : 0,
     };
 }
 
@@ -130,7 +134,10 @@ bool smg_program_do_without(smg_program *p) {
     int module = smg_program_refused(p), form = p->refused % FORMS;
     const char *instead;
     if (module < 0) return false;
-    if (form & EVEN) {
+    if (form & LITERAL) {
+        p->pushed[module] = true;
+        instead = "its form with sizes pushed serves";
+    } else if (form & EVEN) {
         p->uneven[module] = true;
         instead = "its form for any sizes serves";
     } else if (form & FROM_MEMORY) {

@@ -83,6 +83,12 @@ typedef struct smg_state {
     int64_t dims[SMG_BUNDLE_RANK], next_dims[SMG_BUNDLE_RANK]; /* of what it has; of the sizes bound */
 } smg_state;
 
+/* Sizes that a module has as literals, in the order in which it is pushed them. */
+typedef struct smg_literals {
+    int count; /* 0: it has no such form */
+    int32_t values[SMG_PROGRAM_MAX_PUSH / 4];
+} smg_literals;
+
 struct smg_program {
     smg_context *ctx;
     smg_arena *arena;
@@ -92,6 +98,8 @@ struct smg_program {
     smg_program_options options;
     int refused;                                   /* a slot of pipelines that the driver refused to build, -1 */
     bool *uneven;                                  /* per module: its even form is not built */
+    bool *pushed;                                  /* per module: nor is the one with literals */
+    smg_literals *literals;                        /* per module (program_literals.c) */
     bool *dropped;                                 /* per run list: the first one serves its sizes */
     bool single;                                   /* ranges are served one tuple of sizes at a time */
     int known_buffers, known_modules, known_lists; /* of the bundle, when the tables below were made */
@@ -176,6 +184,10 @@ typedef struct smg_program_steps {
     const int64_t *low, *high;
     const bool *sliced; /* NULL: none is */
 } smg_program_steps;
+/* program_literals.c: for modules that are new */
+void smg_program_choose_literals(smg_program *p, int known_modules);
+/* Are these sizes, for this step, what its module has as literals? low NULL: none are known. */
+bool smg_program_has_literals(const smg_program *p, const smg_bstep *step, const int64_t *low, const int64_t *high);
 /* program_pipelines.c: those that the steps need and that are not there yet, all at once. */
 smg_status smg_program_make_pipelines(smg_program *p, const smg_program_steps *lists, int count);
 smg_vk_pipeline *smg_program_pipeline(const smg_program *p, const smg_bstep *step, const int64_t *low,

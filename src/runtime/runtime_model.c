@@ -238,6 +238,7 @@ static smg_status make_program(smg_model *m) {
     smg_program_options options = m->parts.program;
     options.expected = m->low;
     options.expected_high = m->high;
+    options.literal = options.literal && smg_target_hides_loads(smg_vk_target(m->parts.device));
     options.nominal = m->parts.interface->nominal;
     SMG_TRY(smg_program_create(m->ctx, m->parts.bundle, m->parts.device, &options, &m->program));
     smg_program_set_budget(m->program, m->dispatch_seconds, m->submission_seconds);

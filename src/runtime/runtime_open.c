@@ -109,6 +109,7 @@ static smg_status make_model(smg_context *ctx, opened *o, const smg_bundle_desc 
     parts->interface = o->file->interface;
     parts->dims = desc->dims;
     parts->dim_count = desc->dim_count;
+    parts->program.literal = smg_sizes_all_given(o->file->interface->sizes, desc->dims, desc->dim_count);
     parts->ranges = desc->ranges;
     parts->range_count = desc->range_count;
     parts->program.memory_bytes = desc->memory_bytes;

@@ -144,6 +144,10 @@ typedef struct smg_vk_pipeline_desc {
     int constant_count;
     bool sliced;      /* dispatches may begin at another row of the grid than 0 */
     bool from_memory; /* the module's push constants (push_bytes, not 0) are read from memory: dispatch_from */
+    /* What the last words of the push constants are in every dispatch: they stand in the module as literals. They are
+     * pushed like the others. NULL: none; not together with from_memory. */
+    const int32_t *literals;
+    int literal_count;
 } smg_vk_pipeline_desc;
 
 smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, smg_vk_pipeline **out_pipeline);

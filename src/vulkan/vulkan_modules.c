@@ -15,6 +15,8 @@ uint64_t smg_vk_module_key(const smg_vk_pipeline_desc *desc) {
     uint64_t key = smg_hash_bytes(SMG_HASH_SEED, desc->words, desc->word_count * sizeof *desc->words);
     if (desc->constant_count > 0)
         key = smg_hash_bytes(key, desc->constants, (size_t)desc->constant_count * sizeof *desc->constants);
+    if (desc->literal_count > 0)
+        key = smg_hash_bytes(key, desc->literals, (size_t)desc->literal_count * sizeof *desc->literals);
     key = smg_hash_u64(key, (uint64_t)desc->subgroup_size << 1 | desc->from_memory);
     return smg_hash_u64(key, desc->full_subgroups);
 }

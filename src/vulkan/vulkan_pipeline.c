@@ -23,6 +23,11 @@ static smg_status check_counts(smg_vk_device *dev, const smg_vk_pipeline_desc *d
                         desc->push_bytes, target->name, (long long)target->max_push_bytes);
     if (desc->from_memory && desc->push_bytes == 0)
         return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' has no push constants to read from memory", desc->name);
+    int in_front = desc->push_bytes - desc->literal_count * 4; /* addresses */
+    if (desc->literal_count < 0 || in_front < 0 ||
+        (desc->literal_count > 0 && (in_front % 8 != 0 || desc->from_memory)))
+        return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' has %d literals in %d bytes of push constants%s",
+                        desc->name, desc->literal_count, desc->push_bytes, desc->from_memory ? " in memory" : "");
     if (desc->constant_count < 0 || desc->constant_count > MAX_CONSTANTS)
         return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' has %d constants, at most %d", desc->name,
                         desc->constant_count, MAX_CONSTANTS);
@@ -138,8 +143,10 @@ void smg_vk_pipeline_build(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc
 static smg_status create_module(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc) {
     smg_vk_device *dev = pipeline->dev;
     uint32_t *changed = NULL;
-    size_t count = desc->word_count + (desc->from_memory ? SMG_VK_BLOCK_WORDS : 0);
+    size_t room = desc->word_count + (desc->from_memory ? SMG_VK_BLOCK_WORDS : SMG_VK_LITERAL_WORDS(desc));
+    size_t count = room;
     if (desc->from_memory) SMG_TRY(smg_vk_words_from_memory(dev, desc, &changed));
+    if (desc->literal_count > 0) SMG_TRY(smg_vk_words_with_literals(dev, desc, &changed, &count));
     const VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
         .codeSize = count * 4u,
@@ -147,7 +154,7 @@ static smg_status create_module(smg_vk_pipeline *pipeline, const smg_vk_pipeline
     };
     VkResult result = dev->fn.CreateShaderModule(dev->handle, &info, NULL, &pipeline->module);
     if (result != VK_SUCCESS) pipeline->module = VK_NULL_HANDLE;
-    if (changed) smg_free(dev->ctx, changed, count * sizeof *changed);
+    if (changed) smg_free(dev->ctx, changed, room * sizeof *changed);
     return smg_vk_result(dev, result, "vkCreateShaderModule", pipeline->name);
 }
 

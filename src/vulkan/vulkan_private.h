@@ -331,6 +331,12 @@ struct smg_vk_pipeline {
  * *out_words, of word_count + SMG_VK_BLOCK_WORDS. INVALID: it has no push constants, or is damaged. */
 enum { SMG_VK_BLOCK_WORDS = 8 };
 smg_status smg_vk_words_from_memory(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, uint32_t **out_words);
+/* The module with literals where it reads its last `literal_count` push constants, each an int of its own behind
+ * addresses of 8 bytes; reads of another form stay. The caller frees word_count + SMG_VK_LITERAL_WORDS(desc). INVALID:
+ * it has no push constants, or is damaged. */
+#define SMG_VK_LITERAL_WORDS(desc) (4u * (size_t)(desc)->literal_count)
+smg_status smg_vk_words_with_literals(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, uint32_t **out_words,
+                                      size_t *out_count);
 /* The module's words with bfloat16 in the place of f16: one of our own, with no arithmetic of f16. There are at most so
  * many more; the caller frees count + SMG_VK_BF16_WORDS. */
 enum { SMG_VK_BF16_WORDS = 9 };

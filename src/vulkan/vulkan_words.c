@@ -5,18 +5,27 @@
  * at a multiple of its size), so the words differ in the storage class of the variable and of the pointers into it,
  * and in two decorations that name the binding.
  *
+ * One whose sizes are literals. What it reads of its push constants, whole numbers by themselves, is copied from
+ * constants in the place of the loads; the block stays, and what else lies in it.
+ *
  * One whose floats of 16 bits are bfloat16 (SPV_KHR_bfloat16): the type has one word more, and its needs are named. */
 #include "vulkan/vulkan_private.h"
 
 enum {
     HEADER_WORDS = 5,
+    MOST_IDS = 1 << 22, /* by the language's universal limits */
     OP_EXTENSION = 10,
     OP_CAPABILITY = 17,
     OP_TYPE_FLOAT = 22,
     OP_TYPE_POINTER = 32,
+    OP_CONSTANT = 43,
+    OP_FUNCTION = 54,
     OP_VARIABLE = 59,
+    OP_LOAD = 61,
+    OP_ACCESS_CHAIN = 65,
     OP_DECORATE = 71,
     OP_MEMBER_DECORATE = 72,
+    OP_COPY_OBJECT = 83,
     DECORATION_BINDING = 33,
     DECORATION_SET = 34,
     CAPABILITY_FLOAT16 = 9,
@@ -35,6 +44,7 @@ static size_t class_at(uint32_t op, size_t length) {
 
 typedef struct places {
     size_t decorations; /* word where they begin; 0: there are none */
+    size_t functions;   /* the same */
     uint32_t variable;  /* 0: none */
 } places;
 
@@ -46,6 +56,7 @@ static bool find_places(const uint32_t *words, size_t count, places *out) {
         size_t length = words[at] >> 16;
         if (length == 0 || length > count - at) return false;
         if ((op == OP_DECORATE || op == OP_MEMBER_DECORATE) && out->decorations == 0) out->decorations = at;
+        if (op == OP_FUNCTION && out->functions == 0) out->functions = at;
         if (op == OP_VARIABLE && length >= 4 && words[at + 3] == CLASS_PUSH_CONSTANT) {
             if (out->variable != 0) return false;
             out->variable = words[at + 2];
@@ -55,12 +66,15 @@ static bool find_places(const uint32_t *words, size_t count, places *out) {
     return out->variable != 0 && out->decorations != 0;
 }
 
+static smg_status look(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, places *out) {
+    if (find_places(desc->words, desc->word_count, out)) return SMG_OK;
+    return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s': its words have not one block of push constants", desc->name);
+}
+
 smg_status smg_vk_words_from_memory(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, uint32_t **out_words) {
     places where;
     *out_words = NULL;
-    if (!find_places(desc->words, desc->word_count, &where))
-        return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s': its words have not one block of push constants",
-                        desc->name);
+    SMG_TRY(look(dev, desc, &where));
     const uint32_t added[SMG_VK_BLOCK_WORDS] = {
         4u << 16 | OP_DECORATE, where.variable, DECORATION_SET,     0,
         4u << 16 | OP_DECORATE, where.variable, DECORATION_BINDING, (uint32_t)desc->binding_count,
@@ -77,6 +91,76 @@ smg_status smg_vk_words_from_memory(smg_vk_device *dev, const smg_vk_pipeline_de
     }
     *out_words = words;
     return SMG_OK;
+}
+
+/* What an id of the module is to its literals. */
+typedef struct meaning {
+    uint32_t value; /* of a constant of one word */
+    int literal;    /* that it points to, from 1; 0: to none */
+} meaning;
+
+/* Every id is below the module's bound, in front of its first use. false: one is not. */
+static bool find_meanings(const smg_vk_pipeline_desc *desc, uint32_t variable, meaning *ids, uint32_t bound) {
+    const uint32_t *words = desc->words;
+    int first = (desc->push_bytes - 4 * desc->literal_count) / 8; /* addresses are in front */
+    for (size_t at = HEADER_WORDS; at < desc->word_count; at += words[at] >> 16) {
+        uint32_t op = words[at] & 0xffffu, length = words[at] >> 16;
+        bool constant = op == OP_CONSTANT && length == 4;
+        bool pointer = op == OP_ACCESS_CHAIN && length == 5 && words[at + 3] == variable;
+        if (op == OP_LOAD && (length < 4 || words[at + 3] >= bound)) return false;
+        if (!constant && !pointer) continue;
+        if (words[at + 2] >= bound || (pointer && words[at + 4] >= bound)) return false;
+        if (constant) ids[words[at + 2]].value = words[at + 3];
+        if (!pointer) continue;
+        int64_t literal = (int64_t)ids[words[at + 4]].value - first;
+        if (literal >= 0 && literal < desc->literal_count) ids[words[at + 2]].literal = (int)literal + 1;
+    }
+    return true;
+}
+
+/* Copies the words with loads of literals as copies of the ids from `bound` on, which are constants of one type: that
+ * of the first such load. */
+static size_t put_literals(const smg_vk_pipeline_desc *desc, const meaning *ids, size_t functions, uint32_t *out) {
+    const uint32_t *words = desc->words;
+    uint32_t bound = words[3], type = 0;
+    size_t made = functions;
+    for (size_t at = functions; type == 0 && at < desc->word_count; at += words[at] >> 16)
+        if ((words[at] & 0xffffu) == OP_LOAD && ids[words[at + 3]].literal > 0) type = words[at + 1];
+    memcpy(out, words, functions * sizeof *out);
+    for (int i = 0; type != 0 && i < desc->literal_count; i++) {
+        const uint32_t constant[4] = {4u << 16 | OP_CONSTANT, type, bound + (uint32_t)i, (uint32_t)desc->literals[i]};
+        memcpy(out + made, constant, sizeof constant);
+        made += SMG_COUNT_OF(constant);
+    }
+    out[3] = bound + (uint32_t)desc->literal_count;
+    for (size_t at = functions, length; at < desc->word_count; at += length, made += length) {
+        length = words[at] >> 16;
+        memcpy(out + made, words + at, length * sizeof *out);
+        bool load = (words[at] & 0xffffu) == OP_LOAD && length == 4 && words[at + 1] == type;
+        if (!load || ids[words[at + 3]].literal == 0) continue;
+        out[made] = 4u << 16 | OP_COPY_OBJECT;
+        out[made + 3] = bound + (uint32_t)ids[words[at + 3]].literal - 1;
+    }
+    return made;
+}
+
+smg_status smg_vk_words_with_literals(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, uint32_t **out_words,
+                                      size_t *out_count) {
+    places where;
+    *out_words = NULL;
+    SMG_TRY(look(dev, desc, &where));
+    size_t room = desc->word_count + SMG_VK_LITERAL_WORDS(desc), bound = desc->words[3];
+    bool sound = where.functions != 0 && bound > where.variable && bound <= MOST_IDS;
+    meaning *ids = sound ? smg_alloc(dev->ctx, bound, sizeof *ids) : NULL;
+    if (sound && !ids) return SMG_MEMORY;
+    sound = sound && find_meanings(desc, where.variable, ids, (uint32_t)bound);
+    uint32_t *words = sound ? smg_alloc(dev->ctx, room, sizeof *words) : NULL;
+    if (words) *out_count = put_literals(desc, ids, where.functions, words);
+    smg_free(dev->ctx, ids, bound * sizeof *ids);
+    if (!sound)
+        return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s': its words name ids that there are not", desc->name);
+    *out_words = words;
+    return words ? SMG_OK : SMG_MEMORY;
 }
 
 smg_status smg_vk_words_of_bf16(smg_context *ctx, const uint32_t *words, size_t count, uint32_t **out_words,

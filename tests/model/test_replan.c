@@ -393,6 +393,32 @@ static void a_list_that_is_not_built_is_not_needed(void **state) {
     run_and_check(f, ROWS);
 }
 
+/* The only form that these rows ask for. */
+static void literals_that_are_not_built_are_pushed(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
+    const int64_t rows = ROWS;
+    smg_program *program = NULL;
+    smg_program_memory used;
+    f->dim = (smg_dim){"rows", ROWS};
+    open_and_check(f);
+    const smg_bundle *bundle = smg_model_compilation(f->model)->bundle;
+    const smg_bmodule *module = &bundle->modules.items[bundle->variants.items[0].run.items[0].module];
+    const smg_program_options options = {.expected = &rows, .literal = true};
+    f->warnings = 0;
+    refuse(f, (module->word_count + 4) * sizeof(uint32_t), 1);
+    assert_int_equal(smg_program_create(f->ctx, bundle, f->dev, &options, &program), SMG_OK);
+    assert_true(atomic_load(&refusing.failures) <= 0);
+    refuse_nothing(f);
+    assert_int_equal(f->warnings, 1);
+    smg_program_memory_used(program, &used);
+    int before = used.pipelines;
+    assert_int_equal(smg_program_bind_sizes(program, &rows), SMG_OK);
+    smg_program_memory_used(program, &used);
+    assert_int_equal(used.pipelines, before);
+    smg_program_destroy(program);
+}
+
 /* The model was built for a range: a size alone asks for what nothing serves in place of. */
 static void a_kernel_that_is_not_built_later_is_planned_otherwise(void **state) {
     fixture *f = *state;
@@ -475,6 +501,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(weights_that_are_not_prepared_are_planned_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(a_range_that_is_not_built_is_served_size_by_size, setup, teardown),
         cmocka_unit_test_setup_teardown(a_list_that_is_not_built_is_not_needed, setup, teardown),
+        cmocka_unit_test_setup_teardown(literals_that_are_not_built_are_pushed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_is_not_built_later_is_planned_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(a_driver_that_builds_nothing_later_is_told_of, setup, teardown),
         cmocka_unit_test_setup_teardown(a_driver_that_builds_nothing_is_told_of, setup, teardown),
