@@ -93,8 +93,9 @@ void smg_kernel_widen(smg_kernel *k, const smg_target *target);
 smg_status smg_kernel_find_evens(smg_kernel *k, const smg_target *target);
 
 /* A loop of at most so many steps is written out where lanes read factors from memory: all loads are on their way
- * together then. */
+ * together then. ONCE: one that no other loop repeats. */
 #define SMG_STREAM_STEPS 16
+#define SMG_STREAM_STEPS_ONCE 4
 /* Decides what is written out and what stays a loop (lower_unroll.c), within the target's budget of code where that is
  * possible: smg_kernel_operations tells. The last pass; hand-written programs ask for it themselves. */
 void smg_kernel_unroll(smg_kernel *k, const smg_target *target);

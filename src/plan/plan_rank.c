@@ -557,8 +557,9 @@ static void guess_beside(guess *g, const block *b, bool shares) {
 }
 
 static void guess_streams(guess *g, const block *b) {
-    double steps = b->trips <= SMG_STREAM_STEPS ? 1 : b->trips;
-    if (g->s->space->repeat.slice_count == 0) stream(g, b, b->left, b->left_rows * g->s->matrix_cols, false);
+    bool once = g->s->space->repeat.slice_count == 0;
+    double steps = b->trips <= (once ? SMG_STREAM_STEPS_ONCE : SMG_STREAM_STEPS) ? 1 : b->trips;
+    if (once) stream(g, b, b->left, b->left_rows * g->s->matrix_cols, false);
     stream(g, b, b->right, b->right_columns * g->s->matrix_rows, false);
     g->c.wait += steps * g->o->target->load_latency * g->o->target->costs.step_wait;
 }

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lower/lower.h"
+#include "support/check_plan.h"
 #include "support/kernel_bench.h"
 
 /* ---- texts --------------------------------------------------------------------------------------------- */
@@ -511,6 +513,50 @@ static void test_stream(void **state) {
 }
 
 /* So do those that shared memory has in that order. */
+#define PRODUCT "    mma s += fa * fb over [k] layout 1\n"
+
+static char *replaced(char *text, const char *from, const char *to) {
+    char *made = bench_changed(text, from, to);
+    free(text);
+    return made;
+}
+
+/* How the stream's loop over k is written, of so many steps and products: 1 in full, -1 as a loop, 0 as the compiler
+ * likes. */
+static int written(int steps, int products, bool repeated) {
+    char extent[64];
+    smg_target target;
+    bench b;
+    snprintf(extent, sizeof(extent), "axis r = 3 tile 1\naxis k = %d tile 16", steps * 16);
+    char *text = bench_changed(stream, "axis k = 32 tile 16", extent);
+    for (int i = 1; i < products; i++) text = replaced(text, PRODUCT, PRODUCT PRODUCT);
+    if (repeated) text = replaced(text, "  loop k\n", "  loop r\n  loop k\n");
+    if (repeated) text = replaced(text, "  end\n", "  end\n  end\n");
+    bench_open(&b, text);
+    free(text);
+    assert_int_equal(check_target(b.ctx, "h200", &target), SMG_OK);
+    smg_kernel_unroll(b.k, &target);
+    int at = 0;
+    while (b.k->code.items[at].kind != SMG_I_LOOP || b.k->code.items[at + 1].kind == SMG_I_LOOP) at++;
+    int unroll = b.k->code.items[at].unroll;
+    bench_close(&b);
+    return unroll;
+}
+
+/* What runs once is fetched once: a short loop of little code is written out, others where a loop repeats them. */
+static void test_written(void **state) {
+    (void)state;
+    assert_int_equal(written(2, 1, false), 1);
+    assert_int_equal(written(4, 1, false), 1);
+    assert_int_equal(written(5, 1, false), -1);
+    assert_int_equal(written(17, 1, false), -1);
+    assert_int_equal(written(4, 100, false), -1);
+    assert_int_equal(written(5, 1, true), 1);
+    assert_int_equal(written(16, 1, true), 1);
+    assert_int_equal(written(17, 1, true), 0);
+    assert_int_equal(written(4, 100, true), 1);
+}
+
 static void test_beside(void **state) {
     (void)state;
     check_product(beside, 32, 1, 32);
@@ -587,9 +633,10 @@ static void test_shares(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verdicts), cmocka_unit_test(test_shared_out), cmocka_unit_test(test_chain),
-        cmocka_unit_test(test_ring),     cmocka_unit_test(test_stream),     cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_beside),   cmocka_unit_test(test_places),     cmocka_unit_test(test_opaque_by_lane)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts),       cmocka_unit_test(test_shared_out),
+                                       cmocka_unit_test(test_chain),          cmocka_unit_test(test_ring),
+                                       cmocka_unit_test(test_stream),         cmocka_unit_test(test_shares),
+                                       cmocka_unit_test(test_beside),         cmocka_unit_test(test_places),
+                                       cmocka_unit_test(test_opaque_by_lane), cmocka_unit_test(test_written)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
