@@ -44,20 +44,21 @@ static body look_into(const smg_kernel *k, int loop) {
 /* A body with a barrier is not repeated: it spills. Nor is one with a loop, or with a product of views, whose many
  * loads a CPU's driver compares with each other: without a branch between them it takes a hundred times as long as for
  * the loop (bench/NOTES.md). */
-static void unroll_loop(smg_kernel *k, int at, bool once) {
+static void unroll_loop(smg_kernel *k, int at, bool once, bool much) {
     smg_instr *loop = &k->code.items[at];
     if (loop->unroll > 1) return; /* rings want so many steps */
     int64_t steps = smg_kernel_loop_steps(k, loop);
     body b = look_into(k, at);
-    int64_t most = !b.streams ? LOOP_STEPS : once ? SMG_STREAM_STEPS_ONCE : SMG_STREAM_STEPS;
+    int64_t most = !b.streams ? LOOP_STEPS : !once ? SMG_STREAM_STEPS : much ? 0 : SMG_STREAM_STEPS_ONCE;
     bool kept = b.barrier || b.views || (b.streams && once && steps > most);
     loop->unroll = kept ? -1 : b.loop || steps == 0 || steps > most ? 0 : 1;
 }
 
-static void unroll_loops(smg_kernel *k) {
+/* much: they were too much code (STREAM_CODE). */
+static void unroll_loops(smg_kernel *k, bool much) {
     int depth = 0;
     for (int i = 0; i < k->code.count; i++) {
-        if (k->code.items[i].kind == SMG_I_LOOP) unroll_loop(k, i, depth++ == 0);
+        if (k->code.items[i].kind == SMG_I_LOOP) unroll_loop(k, i, depth++ == 0, much);
         if (k->code.items[i].kind == SMG_I_END) depth--;
     }
 }
@@ -126,16 +127,6 @@ static void unroll_product(const smg_kernel *k, const smg_target *t, int at) {
         if (trips % n == 0 && product->terms % (n * group) == 0) product->unroll = (int)(n * group);
 }
 
-static void roll_streams(smg_kernel *k) {
-    int depth = 0;
-    for (int i = 0; i < k->code.count; i++) {
-        smg_instr *in = &k->code.items[i];
-        bool once = in->kind == SMG_I_LOOP && depth++ == 0;
-        if (in->kind == SMG_I_END) depth--;
-        if (once && in->unroll == 1 && look_into(k, i).streams) in->unroll = -1;
-    }
-}
-
 /* One step back: the first loop that is written out, else half of every product. false: nothing is left. */
 static bool unroll_less(smg_kernel *k) {
     bool less = false;
@@ -171,10 +162,10 @@ void smg_kernel_unroll(smg_kernel *k, const smg_target *target) {
     k->written = (int)target->registers_lane; /* none of more columns would be in a register */
     for (int i = 0; i < k->code.count; i++)
         if (k->code.items[i].kind == SMG_I_MMA) unroll_product(k, target, i);
-    unroll_loops(k);
+    unroll_loops(k, false);
     int64_t operations = smg_kernel_operations(k);
     if (operations > STREAM_CODE) {
-        roll_streams(k);
+        unroll_loops(k, true);
         operations = smg_kernel_operations(k);
     }
     bool few = operations > target->code_budget / 2 && !smg_target_hides_loads(target) && !has_direct(k);
