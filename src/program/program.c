@@ -156,7 +156,7 @@ static smg_status borrow(smg_program *p, const smg_program *from) {
     SMG_TRY(smg_program_make_states(p));
     p->shared = true;
     memcpy(p->literals, from->literals, (size_t)p->known_modules * sizeof(*p->literals));
-    memcpy(p->pushed, from->pushed, (size_t)p->known_modules * sizeof(*p->pushed));
+    memcpy(p->without, from->without, (size_t)p->known_modules * sizeof(*p->without));
     p->fixed = from->fixed;
     p->fixed_places = from->fixed_places;
     p->scratch = from->scratch;

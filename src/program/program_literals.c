@@ -26,7 +26,7 @@ void smg_program_choose_literals(smg_program *p, int known_modules) {
 
 bool smg_program_has_literals(const smg_program *p, const smg_bstep *step, const int64_t *low, const int64_t *high) {
     const smg_literals *known = &p->literals[step->module];
-    if (low == NULL || known->count == 0 || known->count != step->push_count || p->pushed[step->module]) return false;
+    if (low == NULL || known->count == 0 || known->count != step->push_count) return false;
     for (int i = 0; i < known->count; i++) {
         int symbol = step->push_symbols[i];
         if (low[symbol] != high[symbol] || low[symbol] != known->values[i]) return false;

@@ -14,9 +14,10 @@ bool smg_program_moves(const smg_program *p, const int64_t *low, const int64_t *
 }
 
 static int slot_of(const smg_program *p, const smg_bstep *step, const int64_t *low, const int64_t *high, bool sliced) {
-    bool even = low != NULL && !p->uneven[step->module] && smg_bundle_even(p->bundle, step, low, high);
+    int without = p->without[step->module];
+    bool even = low != NULL && !(without & EVEN) && smg_bundle_even(p->bundle, step, low, high);
     bool from_memory = low != NULL && smg_bundle_push_bytes(step) > 0 && smg_program_moves(p, low, high);
-    bool literal = !from_memory && smg_program_has_literals(p, step, low, high);
+    bool literal = !from_memory && !(without & LITERAL) && smg_program_has_literals(p, step, low, high);
     return step->module * FORMS + (even ? EVEN : 0) + (from_memory ? FROM_MEMORY : 0) + (sliced ? SLICED : 0) +
            (literal ? LITERAL : 0);
 }
@@ -135,10 +136,10 @@ bool smg_program_do_without(smg_program *p) {
     const char *instead;
     if (module < 0) return false;
     if (form & LITERAL) {
-        p->pushed[module] = true;
+        p->without[module] |= LITERAL;
         instead = "its form with sizes pushed serves";
     } else if (form & EVEN) {
-        p->uneven[module] = true;
+        p->without[module] |= EVEN;
         instead = "its form for any sizes serves";
     } else if (form & FROM_MEMORY) {
         p->single = true;

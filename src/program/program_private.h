@@ -97,8 +97,7 @@ struct smg_program {
     const smg_target *target;
     smg_program_options options;
     int refused;                                   /* a slot of pipelines that the driver refused to build, -1 */
-    bool *uneven;                                  /* per module: its even form is not built */
-    bool *pushed;                                  /* per module: nor is the one with literals */
+    uint8_t *without;                              /* per module: forms that are not built (program_pipelines.c) */
     smg_literals *literals;                        /* per module (program_literals.c) */
     bool *dropped;                                 /* per run list: the first one serves its sizes */
     bool single;                                   /* ranges are served one tuple of sizes at a time */

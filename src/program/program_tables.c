@@ -70,12 +70,11 @@ smg_status smg_program_make_tables(smg_program *p) {
                      (size_t)smg_program_pipeline_slots((int)n.modules)) &&
                 GROW(p->lent, smg_program_pipeline_slots(p->known_modules),
                      (size_t)smg_program_pipeline_slots((int)n.modules)) &&
-                GROW(p->uneven, p->known_modules, n.modules) && GROW(p->pushed, p->known_modules, n.modules) &&
-                GROW(p->literals, p->known_modules, n.modules) && GROW(p->step_seconds, 0, n.steps + 2) &&
-                GROW(p->slots, 0, n.buffers) && GROW(p->slot_buffer, 0, n.buffers) && GROW(p->order, 0, n.buffers) &&
-                GROW(p->placed, 0, n.buffers) && GROW(p->chunk_bytes, 0, n.buffers) &&
-                GROW(p->chunk_most, 0, n.buffers) && GROW(p->bindings, 0, n.most) &&
-                GROW(p->ranges, 0, (size_t)p->range_capacity) && grow_bounds(p, &n);
+                GROW(p->without, p->known_modules, n.modules) && GROW(p->literals, p->known_modules, n.modules) &&
+                GROW(p->step_seconds, 0, n.steps + 2) && GROW(p->slots, 0, n.buffers) &&
+                GROW(p->slot_buffer, 0, n.buffers) && GROW(p->order, 0, n.buffers) && GROW(p->placed, 0, n.buffers) &&
+                GROW(p->chunk_bytes, 0, n.buffers) && GROW(p->chunk_most, 0, n.buffers) &&
+                GROW(p->bindings, 0, n.most) && GROW(p->ranges, 0, (size_t)p->range_capacity) && grow_bounds(p, &n);
     size_t all = (size_t)p->symbol_count + 1, lists = (size_t)p->bundle->variants.count;
     made = made && GROW(p->dropped, p->known_lists, lists) && GROW(p->range_low, symbols, all) &&
            GROW(p->range_high, symbols, all) && GROW(p->low, symbols, all) && GROW(p->high, symbols, all);
