@@ -48,6 +48,7 @@ static const pass passes[] = {
     {{"share", "what several instructions compute becomes a tile"}, .structure = lower_share},
     {{"units", "maxima of sums by matrices are kept in the units of exponents, what is masked is so once"},
      .structure = lower_units},
+    {{"columns", "what no row changes is computed once for all rows of a lane"}, .structure = lower_columns_once},
     {{"join", "partial sums of lanes that share out a contraction are added up"}, .structure = lower_join},
     {{"pipeline", "slices are fetched before they are needed"}, .structure = lower_pipeline},
     {{"drop", "tiles that nothing writes go"}, .structure = lower_drop},

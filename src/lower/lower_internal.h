@@ -261,6 +261,9 @@ smg_status lower_barriers(lower_sized *l);
 smg_status lower_share(lowering *l);
 /* lower_units.c: maxima of sums by matrices are kept in the units of exponents, what is masked is so once. */
 smg_status lower_units(lowering *l);
+
+/* lower_columns.c: what has no rows, computed once for all that a lane has. */
+smg_status lower_columns_once(lowering *l);
 /* lower_drop.c: tiles that nothing writes go. */
 smg_status lower_drop(lowering *l);
 smg_status lower_drop_tiles(smg_kernel *k);
