@@ -1,7 +1,7 @@
 """Measures the GPU table: smg fused and unfused, in f32 and f16, beside PyTorch, on one GPU in one run.
 
     gpu_bench.py SMG OUT [--table gpu_rows|gpu_paper] [--seconds N] [--part NAME] [--only WORDS] [--commit HASH]
-                 [--ggml PROGRAM] [--hand FOLDER] [--no-compiled] [--tune] [--trial]
+                 [--ggml PROGRAM] [--hand FOLDER] [--no-compiled] [--tune [SECONDS]] [--trial]
 
 Run by scripts/gpu-bench.sh and scripts/paper.sh. A table is a module with ROWS, PARTS and RESULTS, as gpu_rows.py is. Every
 smg figure is the median of fused and unfused replays in turns, each behind a run of its own, by GPU timestamps after a
@@ -10,10 +10,10 @@ measured run, of each peer's, too, is compared with double on sampled rows and s
 something is measured, nvidia-smi tells the clock and the power ten times a second. OUT/results.json is written after each
 row; a row that stands there already is measured again when it is reached, so the parts of several calls come together in
 one file. --seconds: no row is begun that would end later. --hand: kernels written by hand, as gpu_hand.py takes them.
---no-compiled: without torch.compile, which takes longest. --tune: `smg tune` at the row's sizes first; what the plan of
-prices took, and how long tuning took, stand beside the row's figures. --trial: every row at sizes of at most 16, into
-OUT/trial.json, which no report takes: does everything run here? Without a CUDA device PyTorch is not measured, which the
-rows say; a trial compares its results all the same.
+--no-compiled: without torch.compile, which takes longest. --tune: `smg tune` at the row's sizes, for so long (30 s); what
+its plan took, and how long tuning took, stand beside the figures of the plan by price. --trial: every row at sizes of at
+most 16, into OUT/trial.json, which no report takes: does everything run here? Without a CUDA device PyTorch is not
+measured, which the rows say; a trial compares its results all the same.
 """
 import argparse
 import importlib
@@ -187,45 +187,55 @@ class Bench:
 
     # ---- one row ----
 
-    def tune(self, words):
-        """What tuning says, for the row; where it fails the figures are those of prices, and the row has why."""
-        done = subprocess.run([self.options.smg, "tune", "--json", *words], capture_output=True, text=True, check=False,
+    def run_smg(self, verb, words):
+        """What the verb tells; or {"failed": why}."""
+        done = subprocess.run([self.options.smg, verb, "--json", *words], capture_output=True, text=True, check=False,
                               timeout=max(5, min(SMG_TIMEOUT, self.left())))
         if done.returncode != 0 or not done.stdout.strip():
-            return {"tuning_failed": (done.stderr.strip().splitlines() or ["no output"])[-1][-300:]}
-        told = json.loads(done.stdout)
-        return {"prices_us": told["untuned_us"], "tuned_us": told["tuned_us"], "tuning_s": told["tuning_seconds"],
-                "tuning_kept": told["kept"]}
+            return {"failed": (done.stderr.strip().splitlines() or ["no output"])[-1][-300:]}
+        return json.loads(done.stdout)
+
+    def measure_plan(self, row, case, precision, words):
+        """The row's figures with the plan that the words choose, its result compared with double."""
+        import gpu_peers
+
+        start = time.time()
+        told = self.run_smg("bench", words)
+        if "failed" in told:
+            return told
+        clock, power = self.watch.since(max(start, time.time() - 2))
+        fused, unfused = told["fused"], told["unfused"]
+        pairs, finite = case.check(precision)
+        limit = gpu_rows.F32_LIMIT if precision == "f32" else row["f16"]
+        for name in case.outputs:
+            os.remove(os.path.join(self.work, name + ".npy"))
+        return {"us": fused["median_us"], "unfused_us": unfused["median_us"], "kernels": fused["kernels"],
+                "unfused_kernels": unfused["kernels"], "bytes": fused["bytes"], "flops": fused["flops"],
+                "compile_s": fused["compile_seconds"], "mhz": clock, "watts": power,
+                "wall_s": round(time.time() - start, 1), "error": gpu_peers.error_of(pairs), "finite": finite,
+                "limit": max(limit, ROUNDINGS * gpu_peers.rounding_of(pairs, precision))}
+
+    def tune(self, row, case, precision, sizes, bench):
+        """What tuning says, and the figures with its plan, for the row; where it fails the row has why."""
+        tuning = self.run_smg("tune", [case.path, *sizes, *case.inputs, *row["words"], "--time", f"{self.options.tune}s"])
+        tuned = self.measure_plan(row, case, precision, bench) if "failed" not in tuning else tuning
+        if "failed" in tuned:
+            return {"tuning_failed": tuned["failed"]}
+        right = tuned["finite"] and tuned["error"] <= tuned["limit"]
+        return {"tuning_s": tuning["tuning_seconds"], "tuning_kept": tuning["kept"], "tuned_error": tuned["error"],
+                **({"tuned_us": tuned["us"]} if right else {"tuning_failed": "its result is wrong"})}
 
     def measure_smg(self, row, case, precision):
         rounds = row["repeat"] * (3 if precision == "f16" else 1)
         sizes = ["--precision", precision]
         for name, value in row["dims"].items():
             sizes += ["--dim", f"{name}={value}", "--max-dim", f"{name}={value}"]
-        tuned = self.tune([case.path, *sizes, *case.inputs, *row["words"]]) if self.options.tune else {}
-        command = [self.options.smg, "bench", case.path, "--json", "--repeat", str(rounds), *sizes]
+        bench = [case.path, "--repeat", str(rounds), *sizes, *case.inputs, *row["words"]]
         for name in case.outputs:
-            command += ["--output", f"{name}={os.path.join(self.work, name)}.npy"]
-        start = time.time()
-        done = subprocess.run(command + case.inputs + row["words"], capture_output=True, text=True, check=False,
-                              timeout=max(5, min(SMG_TIMEOUT, self.left())))
-        if done.returncode != 0 or not done.stdout.strip():
-            return {"failed": (done.stderr.strip().splitlines() or ["no output"])[-1][-300:]}
-        told = json.loads(done.stdout)
-        clock, power = self.watch.since(max(start, time.time() - 2))
-        fused, unfused = told["fused"], told["unfused"]
-        result = {"us": fused["median_us"], "unfused_us": unfused["median_us"], "kernels": fused["kernels"],
-                  "unfused_kernels": unfused["kernels"], "bytes": fused["bytes"], "flops": fused["flops"],
-                  "compile_s": fused["compile_seconds"], "mhz": clock, "watts": power,
-                  "wall_s": round(time.time() - start, 1), **tuned}
-        import gpu_peers
-
-        pairs, finite = case.check(precision)
-        limit = gpu_rows.F32_LIMIT if precision == "f32" else row["f16"]
-        result.update(error=gpu_peers.error_of(pairs), finite=finite,
-                      limit=max(limit, ROUNDINGS * gpu_peers.rounding_of(pairs, precision)))
-        for name in case.outputs:
-            os.remove(os.path.join(self.work, name + ".npy"))
+            bench += ["--output", f"{name}={os.path.join(self.work, name)}.npy"]
+        result = self.measure_plan(row, case, precision, [*bench, "--tuning", "none"])
+        if self.options.tune and "failed" not in result:
+            result.update(self.tune(row, case, precision, sizes, bench))
         return result
 
     def tried(self, what, function):
@@ -438,7 +448,8 @@ def main():
     parser.add_argument("--ggml", default="")
     parser.add_argument("--hand", default="", help="a folder that gpu-bench.sh packed with --reference")
     parser.add_argument("--no-compiled", dest="compiled", action="store_false", help="no torch.compile")
-    parser.add_argument("--tune", action="store_true", help="measure schedules of each row first, and take the fastest")
+    parser.add_argument("--tune", type=int, nargs="?", const=30, default=0, metavar="SECONDS",
+                        help="measure schedules of each row, too, and take the fastest")
     parser.add_argument("--trial", action="store_true", help="small sizes, nothing for a report")
     options = parser.parse_args()
     parts = importlib.import_module(options.table).PARTS

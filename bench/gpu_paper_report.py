@@ -19,7 +19,8 @@ sizes of models are the paper's, the lengths, widths and heads ours; the paper's
 ours only for orientation. {gpu_report.TIMED}PyTorch: CUDA events; HuggingFace's models with `attn_implementation="eager"` and with
 its default, both run by PyTorch's eager mode, what the host takes to launch included where the GPU waits for it; smg's
 figures are without the host's submission. SDPA: the fastest backend of `scaled_dot_product_attention`. Speed-ups are times
-divided by smg's fused one, {{taken}}; means are geometric, over rows whose result is right and whose peer ran.
+divided by smg's fused one, of plans by price, nothing tuned; means are geometric, over rows whose result is right and whose
+peer ran. Tuned: by `smg tune` at the row's sizes, for some seconds.
 {gpu_report.JUDGED}. {gpu_report.ROWS_SAID}"""
 
 
@@ -32,17 +33,17 @@ def rows_of(part):
     return [row for row in gpu_paper.ROWS if section(row) == part]
 
 
-def speedups(results, row):
-    """{what: factor} of a row that is right, else {}."""
+def speedups(results, row, plan="us"):
+    """{what: factor} of a row that is right, else {}; plan: of smg's fused plan by price, or "tuned_us" where there is one."""
     known = gpu_report.by_name(results).get(row["name"])
     told = known["smg"].get(PRECISION, {}) if known else {}
     if not gpu_report.is_right(told):
         return {}
-    times = gpu_report.peer_times(known, PRECISION, PEERS[section(row)])
-    found = {"smg unfused": told["unfused_us"] / told["us"]}
-    found.update({peer: us / told["us"] for peer, us in times.items()})
+    times, fused = gpu_report.peer_times(known, PRECISION, PEERS[section(row)]), told.get(plan, told["us"])
+    found = {"smg unfused": told["unfused_us"] / fused}
+    found.update({peer: us / fused for peer, us in times.items()})
     if times:
-        found["best"] = min(times.values()) / told["us"]
+        found["best"] = min(times.values()) / fused
     return found
 
 
@@ -54,9 +55,10 @@ def line_of(results, known, wanted, columns):
     told, row = known["smg"].get(PRECISION, {"failed": "not measured"}), gpu_report.named(results, known)
     peers, ratios = gpu_report.fastest_peers(known, PRECISION, columns), speedups(results, known)
     if "failed" in told:
-        cells = [row, f"failed: {told['failed']}", "", ""]
+        cells = [row, f"failed: {told['failed']}", "", "", ""]
     else:
-        cells = [row, gpu_report.kernels_of(told), gpu_report.number(told["us"]), gpu_report.number(told["unfused_us"])]
+        cells = [row, gpu_report.kernels_of(told), gpu_report.number(told["us"]),
+                 gpu_report.number(told["tuned_us"]) if "tuned_us" in told else "", gpu_report.number(told["unfused_us"])]
     limit = gpu_report.limit_of(known, wanted, PRECISION)
     cells += [gpu_report.peer_cell(peers[peer], limit) if peer in peers else "" for peer, _ in columns]
     cells += [factor(ratios[what]) if what in ratios else "" for what in ("smg unfused", *(p for p, _ in columns))]
@@ -66,7 +68,7 @@ def line_of(results, known, wanted, columns):
 
 def table(results, part):
     columns, known = PEERS[part], gpu_report.by_name(results)
-    head = ["work", "kernels fused / unfused", "smg", "smg unfused", *(peer for peer, _ in columns), "over unfused",
+    head = ["work", "kernels fused / unfused", "smg", "tuned", "smg unfused", *(peer for peer, _ in columns), "over unfused",
             *(f"over {peer}" for peer, _ in columns), "error", "clock, power"]
     return gpu_report.markdown(head, [line_of(results, known[row["name"]], row, columns) for row in rows_of(part)
                                       if row["name"] in known])
@@ -76,22 +78,28 @@ def mean(values):
     return math.exp(sum(math.log(v) for v in values) / len(values)) if values else None
 
 
-def means(results, rows, whats):
+def means(results, rows, whats, plan):
     """{what: (geometric mean or None, rows in it)}"""
-    ratios = [speedups(results, row) for row in rows]
+    ratios = [speedups(results, row, plan) for row in rows]
     return {what: (mean([r[what] for r in ratios if what in r]), sum(what in r for r in ratios)) for what in whats}
 
 
-def mean_line(results, name, rows, whats, wanted):
-    cells = [name, str(len(rows))]
-    for what, (value, count) in means(results, rows, whats).items():
+def tuned_rows(results, rows):
+    known = gpu_report.by_name(results)
+    return [row for row in rows if "tuned_us" in known.get(row["name"], {"smg": {}})["smg"].get(PRECISION, {})]
+
+
+def mean_line(results, name, rows, whats, wanted, plan="us"):
+    tuned = len(tuned_rows(results, rows))
+    cells = [name if plan == "us" else f"{name}, {tuned} of {len(rows)} rows tuned", str(len(rows))]
+    for what, (value, count) in means(results, rows, whats, plan).items():
         cell = "" if value is None else factor(value)
         if value is not None and count < len(rows):
             cell += f" ({count} of {len(rows)} rows)"
         if what in wanted and value is not None:
             cell += f" (wanted {wanted[what]:g}x: {'reached' if value >= wanted[what] else 'missed'})"
         cells.append(cell)
-    told = gpu_paper.TOLD.get(name)
+    told = gpu_paper.TOLD.get(name) if plan == "us" else None
     return "| " + " | ".join([*cells, f"{told[0]:g}x over {told[1]}" if told else ""]) + " |"
 
 
@@ -100,7 +108,10 @@ def mean_table(results, part):
     rows, whats = rows_of(part), ["smg unfused", *(peer for peer, _ in PEERS[part]), "best"]
     families = list(dict.fromkeys(row["family"] for row in rows))
     lines = [mean_line(results, family, [r for r in rows if r["family"] == family], whats, {}) for family in families]
-    lines.append(mean_line(results, part, rows, whats, gpu_paper.WANTED if part == "models" else {}))
+    wanted = gpu_paper.WANTED if part == "models" else {}
+    lines.append(mean_line(results, part, rows, whats, wanted))
+    if tuned_rows(results, rows):
+        lines.append(mean_line(results, part, rows, whats, wanted, "tuned_us"))
     head = ["geometric mean", "rows", *(f"over {'PyTorch at its best' if what == 'best' else what}" for what in whats),
             "the paper's mean"]
     return gpu_report.markdown(head, lines)
@@ -139,11 +150,8 @@ def listed(title, lines):
 
 
 def page(results):
-    told = [row["smg"].get(PRECISION, {}) for row in results["rows"]]
-    tuned = sum("tuned_us" in t for t in told)
-    taken = "of plans by price, nothing tuned" if not tuned else f"of plans tuned at the row's sizes in {tuned} of {len(told)} rows"
-    where = "{device}, driver {driver}, PyTorch {pytorch}, commit {commit}.".format(**results) if told else "Not measured yet."
-    lines = ["# SpaceFusion's tables", "", where, "", HEAD.format(taken=taken)]
+    where = "{device}, driver {driver}, PyTorch {pytorch}, commit {commit}.".format(**results) if results["rows"] else "Not measured yet."
+    lines = ["# SpaceFusion's tables", "", where, "", HEAD]
     for part in ("models", "subgraphs"):
         lines += [f"## {part.capitalize()}", "", *mean_table(results, part), "", *table(results, part), ""]
         if bar_rows(results, part):

@@ -10,7 +10,7 @@
 #                                              with torch and transformers, and nvidia-smi for clocks. Options:
 #                                              --seconds N (480), --part subgraphs|models|ggml|hand|compiled, --only WORDS,
 #                                              --no-compiled (torch.compile takes longest, up to a minute a row),
-#                                              --tune (each row at its sizes first; what that took stands with it).
+#                                              --tune [SECONDS] (each row at its sizes, too; that stands beside plans by price).
 #                                              Rows of several calls come together in one file
 #   scripts/gpu-bench.sh report [results.json] anywhere: bench/results.json, bench/RESULTS.md and bench/plots from it
 set -euo pipefail
