@@ -188,21 +188,21 @@ class Bench:
     # ---- one row ----
 
     def run_smg(self, verb, words):
-        """What the verb tells; or {"failed": why}."""
+        """What the verb tells, None; or None and why it tells nothing."""
         done = subprocess.run([self.options.smg, verb, "--json", *words], capture_output=True, text=True, check=False,
                               timeout=max(5, min(SMG_TIMEOUT, self.left())))
         if done.returncode != 0 or not done.stdout.strip():
-            return {"failed": (done.stderr.strip().splitlines() or ["no output"])[-1][-300:]}
-        return json.loads(done.stdout)
+            return None, (done.stderr.strip().splitlines() or ["no output"])[-1][-300:]
+        return json.loads(done.stdout), None
 
     def measure_plan(self, row, case, precision, words):
         """The row's figures with the plan that the words choose, its result compared with double."""
         import gpu_peers
 
         start = time.time()
-        told = self.run_smg("bench", words)
-        if "failed" in told:
-            return told
+        told, why = self.run_smg("bench", words)
+        if told is None:
+            return {"failed": why}
         clock, power = self.watch.since(max(start, time.time() - 2))
         fused, unfused = told["fused"], told["unfused"]
         pairs, finite = case.check(precision)
@@ -217,13 +217,16 @@ class Bench:
 
     def tune(self, row, case, precision, sizes, bench):
         """What tuning says, and the figures with its plan, for the row; where it fails the row has why."""
-        tuning = self.run_smg("tune", [case.path, *sizes, *case.inputs, *row["words"], "--time", f"{self.options.tune}s"])
-        tuned = self.measure_plan(row, case, precision, bench) if "failed" not in tuning else tuning
+        tuning, why = self.run_smg("tune", [case.path, *sizes, *case.inputs, *row["words"], "--time", f"{self.options.tune}s"])
+        if tuning is None:
+            return {"tuning_failed": why}
+        tuned = self.measure_plan(row, case, precision, bench)
         if "failed" in tuned:
             return {"tuning_failed": tuned["failed"]}
-        right = tuned["finite"] and tuned["error"] <= tuned["limit"]
-        return {"tuning_s": tuning["tuning_seconds"], "tuning_kept": tuning["kept"], "tuned_error": tuned["error"],
-                **({"tuned_us": tuned["us"]} if right else {"tuning_failed": "its result is wrong"})}
+        told = {"tuning_s": tuning["tuning_seconds"], "tuning_kept": tuning["kept"], "tuned_error": tuned["error"]}
+        if not tuned["finite"] or tuned["error"] > tuned["limit"]:
+            return {**told, "tuning_failed": "its result is wrong"}
+        return {**told, "tuned_us": tuned["us"]}
 
     def measure_smg(self, row, case, precision):
         rounds = row["repeat"] * (3 if precision == "f16" else 1)

@@ -20,7 +20,7 @@ ours only for orientation. {gpu_report.TIMED}PyTorch: CUDA events; HuggingFace's
 its default, both run by PyTorch's eager mode, what the host takes to launch included where the GPU waits for it; smg's
 figures are without the host's submission. SDPA: the fastest backend of `scaled_dot_product_attention`. Speed-ups are times
 divided by smg's fused one, of plans by price, nothing tuned; means are geometric, over rows whose result is right and whose
-peer ran. Tuned: by `smg tune` at the row's sizes, for some seconds.
+peer ran. Tuned, where a column says so: by `smg tune` at the row's sizes, for some seconds.
 {gpu_report.JUDGED}. {gpu_report.ROWS_SAID}"""
 
 
@@ -51,14 +51,14 @@ def factor(value):
     return f"{value:.2f}x"
 
 
-def line_of(results, known, wanted, columns):
+def line_of(results, known, wanted, columns, tuned):
     told, row = known["smg"].get(PRECISION, {"failed": "not measured"}), gpu_report.named(results, known)
     peers, ratios = gpu_report.fastest_peers(known, PRECISION, columns), speedups(results, known)
     if "failed" in told:
-        cells = [row, f"failed: {told['failed']}", "", "", ""]
+        cells = [row, f"failed: {told['failed']}", "", *[""] * tuned, ""]
     else:
         cells = [row, gpu_report.kernels_of(told), gpu_report.number(told["us"]),
-                 gpu_report.number(told["tuned_us"]) if "tuned_us" in told else "", gpu_report.number(told["unfused_us"])]
+                 *[gpu_report.number(told["tuned_us"]) if "tuned_us" in told else ""] * tuned, gpu_report.number(told["unfused_us"])]
     limit = gpu_report.limit_of(known, wanted, PRECISION)
     cells += [gpu_report.peer_cell(peers[peer], limit) if peer in peers else "" for peer, _ in columns]
     cells += [factor(ratios[what]) if what in ratios else "" for what in ("smg unfused", *(p for p, _ in columns))]
@@ -66,11 +66,17 @@ def line_of(results, known, wanted, columns):
     return "| " + " | ".join(cells) + " |"
 
 
+def tuned_rows(results, rows):
+    known = gpu_report.by_name(results)
+    return [row for row in rows if "tuned_us" in known.get(row["name"], {"smg": {}})["smg"].get(PRECISION, {})]
+
+
 def table(results, part):
     columns, known = PEERS[part], gpu_report.by_name(results)
-    head = ["work", "kernels fused / unfused", "smg", "tuned", "smg unfused", *(peer for peer, _ in columns), "over unfused",
-            *(f"over {peer}" for peer, _ in columns), "error", "clock, power"]
-    return gpu_report.markdown(head, [line_of(results, known[row["name"]], row, columns) for row in rows_of(part)
+    tuned = bool(tuned_rows(results, rows_of(part)))
+    head = ["work", "kernels fused / unfused", "smg", *["smg tuned"] * tuned, "smg unfused", *(peer for peer, _ in columns),
+            "over unfused", *(f"over {peer}" for peer, _ in columns), "error", "clock, power"]
+    return gpu_report.markdown(head, [line_of(results, known[row["name"]], row, columns, tuned) for row in rows_of(part)
                                       if row["name"] in known])
 
 
@@ -82,11 +88,6 @@ def means(results, rows, whats, plan):
     """{what: (geometric mean or None, rows in it)}"""
     ratios = [speedups(results, row, plan) for row in rows]
     return {what: (mean([r[what] for r in ratios if what in r]), sum(what in r for r in ratios)) for what in whats}
-
-
-def tuned_rows(results, rows):
-    known = gpu_report.by_name(results)
-    return [row for row in rows if "tuned_us" in known.get(row["name"], {"smg": {}})["smg"].get(PRECISION, {})]
 
 
 def mean_line(results, name, rows, whats, wanted, plan="us"):

@@ -120,10 +120,10 @@ def test_made_up_paper():
     for part in ("| BERT-base b1 s128 | 1 / 5 | 100.0 | 75.0 | 300.0 | 900.0 | 300.0 (5.0e-04) | 3.00x | 9.00x | 3.00x | 1.0e-04 |",
                  f"| models | {len(models)} | 3.00x {count} | 4.50x {count} (wanted 4x: reached) | 1.50x {count} (wanted 2x: missed) |",
                  f"| models, 1 of {len(models)} rows tuned | {len(models)} | 3.46x {count} | 5.20x {count} (wanted 4x: reached) |",
-                 "| 3.54x over HuggingFace |", "| attention b32 h12 s512 d64 | 1 / 5 | 50.0 |  | 150.0 | 400.0 | 40.0 |",
+                 "| 3.54x over HuggingFace |", "| attention b32 h12 s512 d64 | 1 / 5 | 50.0 | 150.0 | 400.0 | 40.0 |",
                  "- BERT-base b32 s128: default attention by 1.33x\n", "- attention b32 h12 s512 d64: PyTorch SDPA by 1.25x\n",
                  "- ViT-base b1: WRONG 5.0e-01\n", "- T5-small encoder b1 s128: the device is lost\n", "- LSTM cell b1024 h1024\n",
-                 "default attention f16: no CUDA device", "nothing tuned", "here: `sdpa` in bert."):
+                 "default attention f16: no CUDA device", "| smg | smg tuned | smg unfused |", "here: `sdpa` in bert."):
         report.check(part in page, f"the page lacks '{part}':\n{page}")
     report.check(sorted(plots) == ["models.svg", "subgraphs.svg"], f"plots: {sorted(plots)}")
     for name, text in plots.items():
