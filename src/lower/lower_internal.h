@@ -259,9 +259,13 @@ smg_status lower_barriers(lower_sized *l);
 
 /* lower_share.c: subexpressions used by several instructions of a stretch become tiles. */
 smg_status lower_share(lowering *l);
+/* Axes of all that the instruction evaluates its expression for. */
+smg_axis_set lower_instr_axes(const lowering *l, const smg_instr *instr);
+/* The expression as a register tile, set in front of code[at]; *out_element reads it. Refused where its axes are too
+ * many. */
+smg_status lower_set_apart(lowering *l, int at, smg_expr expr, const char *note, smg_expr *out_element);
 /* lower_units.c: maxima of sums by matrices are kept in the units of exponents, what is masked is so once. */
 smg_status lower_units(lowering *l);
-
 /* lower_columns.c: what has no rows, computed once for all that a lane has. */
 smg_status lower_columns_once(lowering *l);
 /* lower_drop.c: tiles that nothing writes go. */

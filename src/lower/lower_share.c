@@ -29,13 +29,9 @@ static bool shares(const smg_instr *i) {
     return i->kind == SMG_I_SET || i->kind == SMG_I_REDUCE || i->kind == SMG_I_STORE;
 }
 
-static smg_axis_set instr_axes(const sharing *s, const smg_instr *i) {
-    smg_axis_set set = 0;
-    for (int a = 0; i->kind != SMG_I_SET && a < i->axis_count; a++) set |= SMG_AXIS_BIT(i->axes[a]);
-    if (i->dst >= 0) {
-        const smg_tile *t = &s->l->k->tiles.items[i->dst];
-        for (int a = 0; a < t->axis_count; a++) set |= SMG_AXIS_BIT(t->axis[a]);
-    }
+smg_axis_set lower_instr_axes(const lowering *l, const smg_instr *instr) {
+    smg_axis_set set = instr->dst >= 0 ? lower_axes_of(&l->k->tiles.items[instr->dst]) : 0;
+    for (int a = 0; instr->kind != SMG_I_SET && a < instr->axis_count; a++) set |= SMG_AXIS_BIT(instr->axes[a]);
     return set;
 }
 
@@ -80,7 +76,7 @@ static smg_status count_uses(sharing *s) {
         const smg_instr *in = &l->k->code.items[i];
         if (!shares(in) || (in->kind == SMG_I_SET && is_load(l, in->expr))) continue;
         memset(s->mark, 0, n * sizeof(bool));
-        visit(s, in->expr, i, lower_columns(l, instr_axes(s, in)));
+        visit(s, in->expr, i, lower_columns(l, lower_instr_axes(l, in)));
     }
     return SMG_OK;
 }
@@ -181,31 +177,27 @@ smg_expr lower_replace(smg_exprs *pool, smg_expr in, smg_expr what, smg_expr wit
     return same ? in : smg_expr_make(pool, n.prim, arg[0], arg[1], arg[2]);
 }
 
-/* A SET instruction that already computes exactly this keeps its tile; else a new one goes in front. */
-static smg_status insert(sharing *s, const candidate *c, int *out_tile) {
-    lowering *l = s->l;
-    int axes[SMG_TILE_AXES], count;
-    *out_tile = -1;
-    if (!lower_tile_axes(l, lower_expr_axes(l, c->expr), SMG_TILE_AXES, axes, &count)) return lower_refuse_axes(l);
-    *out_tile = lower_new_tile(l, "t", smg_expr_get(l->k->exprs, c->expr)->kind, SMG_REGISTER, axes, count, 0);
-    if (*out_tile < 0) return SMG_MEMORY;
+smg_status lower_set_apart(lowering *l, int at, smg_expr expr, const char *note, smg_expr *out_element) {
     smg_instr set = lower_blank(SMG_I_SET);
-    set.dst = *out_tile;
-    set.expr = c->expr;
-    set.note = "shared";
-    s->stretch->to++;
-    return lower_insert(l->k, c->first, set);
+    int axes[SMG_TILE_AXES], count;
+    if (!lower_tile_axes(l, lower_expr_axes(l, expr), SMG_TILE_AXES, axes, &count)) return lower_refuse_axes(l);
+    set.dst = lower_new_tile(l, "t", smg_expr_get(l->k->exprs, expr)->kind, SMG_REGISTER, axes, count, 0);
+    if (set.dst < 0) return SMG_MEMORY;
+    set.expr = expr;
+    set.note = note;
+    smg_kleaf leaf = {.what = SMG_KLEAF_TILE, .index = set.dst, .kind = smg_tile_kind(&l->k->tiles.items[set.dst])};
+    int id = lower_new_leaf(l, leaf, -1);
+    if (id < 0) return SMG_MEMORY;
+    *out_element = smg_expr_leaf(l->k->exprs, leaf.kind, id);
+    return *out_element != SMG_EXPR_NONE ? lower_insert(l->k, at, set) : SMG_MEMORY;
 }
 
 static smg_status share_one(sharing *s, const candidate *c) {
     lowering *l = s->l;
-    int tile;
-    SMG_TRY(insert(s, c, &tile));
+    smg_expr with;
+    SMG_TRY(lower_set_apart(l, c->first, c->expr, "shared", &with));
     if (l->refused != NULL) return SMG_OK;
-    smg_kleaf leaf = {.what = SMG_KLEAF_TILE, .index = tile, .kind = smg_tile_kind(&l->k->tiles.items[tile])};
-    int id = lower_new_leaf(l, leaf, -1);
-    if (id < 0) return SMG_MEMORY;
-    smg_expr with = smg_expr_leaf(l->k->exprs, leaf.kind, id);
+    s->stretch->to++;
     for (int i = c->first + 1; i < s->stretch->to; i++) {
         smg_instr *in = &l->k->code.items[i];
         if (!shares(in)) continue;
