@@ -183,9 +183,6 @@ static bool is_reduce(smg_op op) {
 static bool is_transpose(smg_op op) {
     return smg_op_view(op) == SMG_VIEW_TRANSPOSE;
 }
-static bool is_copy(smg_op op) {
-    return op == SMG_OP_COPY;
-}
 static bool is_slice(smg_op op) {
     return smg_op_view(op) == SMG_VIEW_SLICE;
 }
@@ -211,7 +208,7 @@ static const struct attribute {
     {"fill", true, is_window, read_fill},          {"dilation", true, is_window, read_dilation},
     {"data", true, smg_op_is_constant, read_data}, {"random", false, smg_op_is_constant, read_random},
     {"seed", true, smg_op_is_constant, read_seed}, {"scale", true, smg_op_is_constant, read_scale},
-    {"name", true, is_any, read_given_name},       {"blocks", true, is_copy, read_blocks},
+    {"name", true, is_any, read_given_name},       {"blocks", true, smg_op_copies, read_blocks},
 };
 
 static smg_status read_attribute(graph_parser *p, statement *s) {

@@ -335,7 +335,7 @@ static smg_status check_result(smg_graph *g, const smg_node *node) {
 
 /* Blocks are whole, of copies that have two axes or more. */
 static smg_status check_blocks(smg_graph *g, const smg_node *node) {
-    bool good = node->op == SMG_OP_COPY && node->rank >= 2;
+    bool good = smg_op_copies(node->op) && node->rank >= 2;
     for (int i = 0; good && i < 2; i++) {
         int64_t extent;
         good = node->block[i] > 0 && smg_size_is_const(g->sizes, node->dims[node->rank - 2 + i], &extent) &&

@@ -159,8 +159,9 @@ static bool computed_number(smg_onnx_build *b, smg_exprs *exprs, const smg_node 
     double number[SMG_MAX_OPERANDS] = {0};
     smg_op_class class_ = smg_op_get(node->op)->class_;
     *out_number = node->value;
-    if (node->op == SMG_OP_FILL) return true;
-    if (steps == 0 || (class_ != SMG_CLASS_MAP && class_ != SMG_CLASS_VIEW) || node->op == SMG_OP_WINDOW) return false;
+    if (smg_op_leaf(node->op) == SMG_LEAF_NUMBER) return true;
+    if (steps == 0 || (class_ != SMG_CLASS_MAP && class_ != SMG_CLASS_VIEW)) return false;
+    if (smg_op_view(node->op) == SMG_VIEW_WINDOW) return false;
     for (int k = 0; k < node->operand_count; k++) {
         const smg_node *operand = smg_graph_node(b->graph, node->operand[k]);
         if (!computed_number(b, exprs, operand, steps - 1, &number[k])) return false;

@@ -190,6 +190,7 @@ smg_leaf_kind smg_op_leaf(smg_op op);
 bool smg_op_is_input(smg_op op);    /* the TENSOR that the caller gives at every run */
 bool smg_op_is_constant(smg_op op); /* the TENSOR with fixed contents */
 bool smg_op_converts(smg_op op);    /* a MAP whose result type is the node's, not its operands' */
+bool smg_op_copies(smg_op op);      /* a MAP whose result is its operand, as a tensor of its own */
 /* The expression of a MAP with operands `operand` and result type `type` (CAST needs it). */
 smg_expr smg_op_expr(smg_exprs *pool, smg_op op, smg_type type, const smg_expr operand[3]);
 /* Element type of the result of a MAP from its operands' types; false when they do not match. */

@@ -55,6 +55,10 @@ bool smg_op_is_constant(smg_op op) {
     return op == SMG_OP_CONSTANT;
 }
 
+bool smg_op_copies(smg_op op) {
+    return op == SMG_OP_COPY;
+}
+
 bool smg_op_converts(smg_op op) {
     return op == SMG_OP_CAST;
 }

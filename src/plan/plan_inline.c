@@ -96,7 +96,7 @@ static bool chooses_anew(const inliner *in, const smg_node *n) {
 
 static weight weigh(const inliner *in, smg_node_id id) {
     const smg_node *n = smg_graph_node(in->p->g, id);
-    weight w = {.known = !in->p->prepared[id] && !in->output[id] && n->op != SMG_OP_COPY};
+    weight w = {.known = !in->p->prepared[id] && !in->output[id] && !smg_op_copies(n->op)};
     double elements = plan_elements(in->p, id);
     bool gather = smg_node_class(n) == SMG_CLASS_GATHER && !in->p->options->unfused;
     if (gather) {
