@@ -189,8 +189,12 @@ class Bench:
 
     def run_smg(self, verb, words):
         """What the verb tells, None; or None and why it tells nothing."""
-        done = subprocess.run([self.options.smg, verb, "--json", *words], capture_output=True, text=True, check=False,
-                              timeout=max(5, min(SMG_TIMEOUT, self.left())))
+        limit = max(5, min(SMG_TIMEOUT, self.left()))
+        try:
+            done = subprocess.run([self.options.smg, verb, "--json", *words], capture_output=True, text=True, check=False,
+                                  timeout=limit)
+        except subprocess.TimeoutExpired:
+            return None, f"smg {verb} took longer than {limit:.0f} s"
         if done.returncode != 0 or not done.stdout.strip():
             return None, (done.stderr.strip().splitlines() or ["no output"])[-1][-300:]
         return json.loads(done.stdout), None

@@ -1,5 +1,4 @@
 """bench/PAPER.md and bench/paper of a paper.json of gpu_bench.py --table gpu_paper: gpu_paper_report.py PAPER.json FOLDER"""
-import math
 import sys
 
 import gpu_paper
@@ -80,14 +79,10 @@ def table(results, part):
                                       if row["name"] in known])
 
 
-def mean(values):
-    return math.exp(sum(math.log(v) for v in values) / len(values)) if values else None
-
-
 def means(results, rows, whats, plan):
     """{what: (geometric mean or None, rows in it)}"""
     ratios = [speedups(results, row, plan) for row in rows]
-    return {what: (mean([r[what] for r in ratios if what in r]), sum(what in r for r in ratios)) for what in whats}
+    return {what: (gpu_report.mean([r[what] for r in ratios if what in r]), sum(what in r for r in ratios)) for what in whats}
 
 
 def mean_line(results, name, rows, whats, wanted, plan="us"):

@@ -1,5 +1,6 @@
 """bench/RESULTS.md and bench/plots of a results.json of gpu_bench.py: gpu_report.py RESULTS.json FOLDER"""
 import json
+import math
 import os
 import sys
 
@@ -79,16 +80,22 @@ def named(results, row):
     return row["name"] + (f" [{', '.join(map(str, others))}]" if others else "")
 
 
-def line_of(results, row, wanted, precision):
+def mean(values):
+    """Geometric; None of no values."""
+    return math.exp(sum(math.log(v) for v in values) / len(values)) if values else None
+
+
+def line_of(results, row, wanted, precision, tuned):
     told, peers = row["smg"].get(precision), fastest_peers(row, precision)
     if told is None and not peers:
         return None
     told = told or {"failed": "not measured"}
     cells = [named(results, row)]
     if "failed" in told:
-        cells += [f"failed: {told['failed']}", "", ""]
+        cells += [f"failed: {told['failed']}", "", *[""] * tuned, ""]
     else:
-        cells += [kernels_of(told), number(told["us"]), number(told["unfused_us"])]
+        cells += [kernels_of(told), number(told["us"]), *[number(told["tuned_us"]) if "tuned_us" in told else ""] * tuned,
+                  number(told["unfused_us"])]
     goal = wanted["goal"] if precision == "f16" and wanted["goal"] else ""
     limit = limit_of(row, wanted, precision)
     cells += [peer_cell(peers[name], limit) if name in peers else "" for name, _ in COLUMNS] + [str(goal)]
@@ -99,9 +106,29 @@ def line_of(results, row, wanted, precision):
 
 def table(results, precision):
     known = by_name(results)
-    lines = [line_of(results, known[w["name"]], w, precision) for w in gpu_rows.ROWS if w["name"] in known]
-    head = ["work", "kernels fused / unfused", "smg", "smg unfused", *(name for name, _ in COLUMNS), "wanted", "error",
+    tuned = any("tuned_us" in row["smg"].get(precision, {}) for row in results["rows"])
+    lines = [line_of(results, known[w["name"]], w, precision, tuned) for w in gpu_rows.ROWS if w["name"] in known]
+    head = ["work", "kernels fused / unfused", "smg", *["smg tuned"] * tuned, "smg unfused", *(name for name, _ in COLUMNS), "wanted", "error",
             "clock, power"]
+    return markdown(head, [line for line in lines if line])
+
+
+def mean_line(results, part, precision):
+    """Of the part's rows that are right, or None: what the plan by price saves, and what tuning would save beside it."""
+    told = [row["smg"][precision] for row in results["rows"] if row["part"] == part and is_right(row["smg"].get(precision, {}))]
+    if not told:
+        return None
+    tuned = [t["us"] / t["tuned_us"] for t in told if "tuned_us" in t]
+    cells = [f"{part}, {precision}", str(len(told)), f"{mean([t['unfused_us'] / t['us'] for t in told]):.2f}x",
+             f"{max(t['us'] / t['unfused_us'] for t in told):.3f}",
+             f"{mean(tuned):.3f} ({len(tuned)} rows)" if tuned else "", f"{max(tuned):.3f}" if tuned else ""]
+    return "| " + " | ".join(cells) + " |"
+
+
+def mean_table(results):
+    lines = [mean_line(results, part, precision) for part in ("subgraphs", "models") for precision in ("f16", "f32")]
+    head = ["rows of", "rows", "unfused over fused, geometric mean", "fused over unfused, most", "by price over tuned, geometric mean",
+            "most"]
     return markdown(head, [line for line in lines if line])
 
 
@@ -145,7 +172,7 @@ Rows with a commit or a card in brackets are of a run of that commit or on that 
 """
 HEAD = f"""Made by `scripts/gpu-bench.sh`; do not edit. Measured on one {{device}}; what is wanted is of an {gpu_rows.GOALS_OF}.
 {TIMED}PyTorch: CUDA events; f32 without TF32; SDPA: the fastest backend of `scaled_dot_product_attention`;
-compiled: `torch.compile` with CUDA graphs, f16, where that takes less than a minute. ggml-vulkan: Debian's package, by the
+compiled: `torch.compile` with CUDA graphs, f16, where that takes less than a minute. smg tuned: by `smg tune` at the row's sizes, for some seconds. ggml-vulkan: Debian's package, by the
 host's clock over many operations in one graph; f32 norms and softmax, f16 factors and f32 results elsewhere. By hand: the fastest
 of the kernels of a folder that was given to `pack --reference`, by that folder's runner: GPU timestamps with a barrier behind each
 dispatch, random inputs of its own, weights packed ahead in GEMM and MLP stack; GELU by tanh, layers of the MLP stack with bias,
@@ -155,7 +182,7 @@ f32 results of the matrix-vector product. It compares with double, too, on sampl
 def page(results):
     lines = ["# The GPU table", "",
              f"{results['device']}, driver {results['driver']}, PyTorch {results['pytorch']}, commit {results['commit']}.", "",
-             HEAD.format(device=results["device"])]
+             HEAD.format(device=results["device"]), "## Means", "", *mean_table(results), ""]
     for precision in ("f16", "f32"):
         lines += [f"## {precision}", "", *table(results, precision), ""]
         lines += [f"![{part} in {precision}](plots/{part}-{precision}.svg)" for part in ("subgraphs", "models")

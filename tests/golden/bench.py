@@ -48,7 +48,7 @@ def told(us, **changes):
 
 def test_made_up():
     rows = [
-        {"name": "GEMM 4096^3", "part": "subgraphs", "smg": {"f32": told(2900.04, limit=1e-4), "f16": told(523, error=0.5)},
+        {"name": "GEMM 4096^3", "part": "subgraphs", "smg": {"f32": {**told(2900.04, limit=1e-4), "tuned_us": 2800.0}, "f16": told(523, error=0.5)},
          "peers": {"eager f32": {"us": 2788.0, "error": 2e-4}, "eager f16": {"us": 220.0, "error": 2e-4, "finite": True},
                    "ggml f16": {"us": 701.0, "error": 2e-3}, "compiled f16": {"failed": "more than a minute"},
                    "by hand f16 packed": {"us": 390.2, "error": 4e-4}, "by hand f16 staged": {"us": 444.4, "error": 2e-4}}},
@@ -64,7 +64,9 @@ def test_made_up():
                "target": {"bandwidth": 4e12, "fma_rate": 6e13, "matrix_rate": 6e14}}
     page, plots = gpu_report.page(results), gpu_report.plots(results)
     for part in ("| GEMM 4096^3 | 1 / 5 | 523.0 | 1569 | 220.0 |  |  | 701.0 (2.0e-03) | 390.2 (4.0e-04) | 480 | WRONG 5.0e-01 |",
-                 "| GEMM 4096^3 | 1 / 5 | 2900 | 8700 | 2788 (2.0e-04) |", "failed: the device is lost |  |  | 900.0 (2.0e-04) |",
+                 "| GEMM 4096^3 | 1 / 5 | 2900 | 2800 | 8700 | 2788 (2.0e-04) |",
+                 "failed: the device is lost |  |  |  | 900.0 (2.0e-04) |", "| work | kernels fused / unfused | smg | smg unfused |",
+                 "| subgraphs, f32 | 1 | 3.00x | 0.333 | 1.036 (1 rows) | 1.036 |", "| models, f16 | 1 | 3.00x | 0.333 |  |  |",
                  "| 700.0 (not finite) | 99.0 (4.0e-04) | 300.0 |", "| BERT-base b1 s128 [before, another GPU] |",
                  "attention b8 h16 s1024 d64, compiled f16: not compared with double: out of memory",
                  "not always compared with double: SDPA, compiled.", "Measured on one a GPU;",
