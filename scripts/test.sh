@@ -121,9 +121,9 @@ build_runtime() {
 # thread sanitizer's.
 too_long='unit.every_schedule|unit.plan$|unit.plan_bound|_wide$|model.range|model.precision_device|fault.caches|model.hf|model.lengths|model.onnx_.*device|unit.subgraphs|model.threads|fuzz.random|unit.glsl$|unit.glsl_halves|unit.repeat_device|unit.blocks_device|unit.tuning_parts'
 
-# Calls that fail one after the other, all of them with sanitizers, too, which see what is lost: not without them as well.
+# What has the same cases with sanitizers, which see what is lost, too, and takes long: not without them as well.
 # (fault.memory, fault.variants_memory and fault.command take fewer cases there.)
-sanitized='^fault\.(device_calls|embed|matrices|tune_lost|tune_wrong)$'
+sanitized='^(fault\.(device_calls|embed|matrices|tune_lost|tune_wrong)|model\.replan|unit\.(tuning|plan_cache|rates))$'
 once=()
 [ "$quick" = yes ] || once=(-E "$sanitized")
 

@@ -42,7 +42,8 @@ void glsl_check_shapes(void **state, hand_maker *make, size_t first, size_t step
 void glsl_check_here(glsl_fixture *f, smg_arena *arena, smg_kernel *k);
 /* All shapes. */
 void glsl_check(void **state, hand_maker *make);
-/* Drivers take seconds for each of these: every kind meets a fourth of the shapes, and together they meet all. */
+/* Drivers take seconds for each of these: every kind meets a fourth of the shapes, and four of them or more together
+ * meet all; with SMG_ALL_CASES each does. */
 void glsl_check_kinds(void **state, hand_maker *const *kinds, size_t count);
 
 #if SMG_VULKAN

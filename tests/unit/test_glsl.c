@@ -36,12 +36,9 @@ static void test_row_loop(void **state) {
 }
 
 static void test_product(void **state) {
-    glsl_check(state, hand_product);
-    glsl_check(state, hand_deep_product);
-    glsl_check(state, hand_clamped_product);
-    glsl_check(state, hand_clamped_slices);
-    glsl_check(state, hand_ring_of_two);
-    glsl_check(state, hand_ring_of_three);
+    static hand_maker *const kinds[] = {hand_product,        hand_deep_product, hand_clamped_product,
+                                        hand_clamped_slices, hand_ring_of_two,  hand_ring_of_three};
+    glsl_check_kinds(state, kinds, SMG_COUNT_OF(kinds));
 }
 
 /* Groups of four rows, and no select behind a load. */

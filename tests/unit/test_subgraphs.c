@@ -152,5 +152,6 @@ static void on_device(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(interpreted), cmocka_unit_test(on_device)};
+    device_compiles_plainly();
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }
