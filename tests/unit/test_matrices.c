@@ -15,7 +15,7 @@
 
 #include "lower/lower.h"
 #include "precision/precision.h"
-#include "support/check_plan.h"
+#include "support/check_kernel.h"
 #include "support/kernel_bench.h"
 
 enum {
@@ -56,23 +56,6 @@ typedef struct tally {
 
 static bool is_crossed(const smg_schedule *s) {
     return s->streams && s->rings < 2 && s->lane_depth > 1 && s->matrix_rows * s->matrix_cols > 1;
-}
-
-static void run(const smg_graph *g, const smg_schedule *s, const smg_kernel *k, const check_options *o, bool by_lane,
-                check_arrays *a) {
-    check_options options = *o;
-    check_result r = {0};
-    options.by_lane = by_lane;
-    check_arrays_reset(g, a);
-    smg_status status = check_kernel(g->ctx, k, &options, a);
-    if (status == SMG_OK) check_compare(g, o, a, &r);
-    if (status == SMG_OK && r.pass) return;
-    smg_text text;
-    smg_text_init(&text, g->ctx);
-    if (s != NULL) smg_sched_print(s, &text);
-    smg_kernel_print(k, &text);
-    fail_msg("%s on %s, %s: %s\n%s", g->name, o->target, by_lane ? "by lane" : "as a whole",
-             status != SMG_OK ? smg_context_error(g->ctx) : "differs from the reference", smg_text_cstr(&text));
 }
 
 static void count_texts(smg_context *ctx, const smg_kernel *k, tally *t) {
@@ -118,8 +101,7 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
         t->beside += runs && s->streams && s->rings > 1;
         t->crossed += runs && is_crossed(s);
         t->narrow += runs && s->matrix->n == 8;
-        if (runs) run(g, s, kernel, o, false, a);
-        if (runs && t->run % CHECK_ONE_IN == 0) run(g, s, kernel, o, true, a);
+        if (runs) check_kernel_is_right(g, s, kernel, o, t->run % CHECK_ONE_IN == 0, a);
     }
     smg_arena_destroy(arena);
 }
@@ -407,7 +389,7 @@ static void test_sixteen(void **state) {
         assert_non_null(kernel);
         for (int t = 0; t < kernel->tiles.count; t++) shared += strncmp(kernel->tiles.items[t].name, "own", 3) == 0;
         assert_int_equal(shared, 1);
-        for (int by_lane = 0; by_lane < 2; by_lane++) run(g, s, kernel, &o, by_lane, &a);
+        check_kernel_is_right(g, s, kernel, &o, true, &a);
         smg_arena_destroy(arena);
         smg_graph_destroy(g);
     }
@@ -444,7 +426,7 @@ static void test_long_rows(void **state) {
     for (int axis = 0; axis < kernel->axes.count; axis++) rows += kernel->axes.items[axis].tile == 256;
     assert_int_equal(rows, 2); /* what the scores contract, and what the results have */
     assert_int_equal(check_arrays_make(g, &o, arena, &a), SMG_OK);
-    run(g, NULL, kernel, &o, false, &a);
+    check_kernel_is_right(g, NULL, kernel, &o, false, &a);
     smg_arena_destroy(arena);
     smg_graph_destroy(g);
 }

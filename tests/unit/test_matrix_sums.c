@@ -13,7 +13,7 @@
 #include "lower/lower.h"
 #include "precision/precision.h"
 #include "slice/slice.h"
-#include "support/check_plan.h"
+#include "support/check_kernel.h"
 
 enum { ROWS = 77, MANY = 4096, ONE_IN = 7, LANES_IN = 3 };
 
@@ -61,19 +61,6 @@ static bool takes(const smg_kernel *k) {
     return false;
 }
 
-static void run(const smg_graph *g, const smg_kernel *k, check_options o, check_arrays *a) {
-    check_result r = {0};
-    check_arrays_reset(g, a);
-    smg_status status = check_kernel(g->ctx, k, &o, a);
-    if (status == SMG_OK) check_compare(g, &o, a, &r);
-    if (status == SMG_OK && r.pass) return;
-    smg_text text;
-    smg_text_init(&text, g->ctx);
-    smg_kernel_print(k, &text);
-    fail_msg("%s on %s: %s\n%s", g->name, o.target,
-             status != SMG_OK ? smg_context_error(g->ctx) : "differs from the reference", smg_text_cstr(&text));
-}
-
 static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_target *target, check_options o,
                          check_arrays *a, int sums, tally *t) {
     smg_kernel *kernel;
@@ -89,10 +76,7 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
         t->taken += takes(kernel);
         t->by_runs += !takes(kernel);
         t->parts += s->lane_depth > 1;
-        if (t->lowered++ % ONE_IN == 0) {
-            o.by_lane = t->run++ % LANES_IN == 0;
-            run(g, kernel, o, a);
-        }
+        if (t->lowered++ % ONE_IN == 0) check_kernel_is_right(g, s, kernel, &o, t->run++ % LANES_IN == 0, a);
     }
     smg_arena_destroy(arena);
 }

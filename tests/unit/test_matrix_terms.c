@@ -12,7 +12,7 @@
 
 #include "lower/lower.h"
 #include "precision/precision.h"
-#include "support/check_plan.h"
+#include "support/check_kernel.h"
 
 enum { NODES = 64, ONE_IN = 11 /* schedules that is lowered */, RUN_IN = 4, LANES_IN = 3 * CHECK_ONE_IN };
 
@@ -119,20 +119,6 @@ static void look_at(const smg_kernel *k, const smg_schedule *s, tally *t) {
     t->rings += rings;
 }
 
-static void run(const smg_graph *g, const smg_kernel *k, check_options o, bool by_lane, check_arrays *a) {
-    check_result r = {0};
-    o.by_lane = by_lane;
-    check_arrays_reset(g, a);
-    smg_status status = check_kernel(g->ctx, k, &o, a);
-    if (status == SMG_OK) check_compare(g, &o, a, &r);
-    if (status == SMG_OK && r.pass) return;
-    smg_text text;
-    smg_text_init(&text, g->ctx);
-    smg_kernel_print(k, &text);
-    fail_msg("%s on %s: %s\n%s", g->name, o.target,
-             status != SMG_OK ? smg_context_error(g->ctx) : "differs from the reference", smg_text_cstr(&text));
-}
-
 static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_target *target, check_options o,
                          check_arrays *a, tally *t) {
     smg_kernel *kernel;
@@ -146,8 +132,7 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
         look_at(kernel, s, t);
         if (t->lowered % RUN_IN == 0) {
             t->run++;
-            run(g, kernel, o, false, a);
-            if (t->run % LANES_IN == 0) run(g, kernel, o, true, a);
+            check_kernel_is_right(g, s, kernel, &o, t->run % LANES_IN == 0, a);
         }
     }
     smg_arena_destroy(arena);

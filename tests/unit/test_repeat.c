@@ -12,7 +12,7 @@
 
 #include "lower/lower.h"
 #include "precision/precision.h"
-#include "support/check_plan.h"
+#include "support/check_kernel.h"
 
 enum {
     BODIES = 8 /* more products than a kernel has that are written out */,
@@ -155,23 +155,6 @@ typedef struct tally {
     int lowered, matrices, run;
 } tally;
 
-static void run(const fixture *f, const smg_schedule *s, const smg_kernel *k, const check_options *o, bool by_lane,
-                check_arrays *a) {
-    check_options options = *o;
-    check_result r = {0};
-    options.by_lane = by_lane;
-    check_arrays_reset(f->g, a);
-    smg_status status = check_kernel(f->ctx, k, &options, a);
-    if (status == SMG_OK) check_compare(f->g, o, a, &r);
-    if (status == SMG_OK && r.pass) return;
-    smg_text text;
-    smg_text_init(&text, f->ctx);
-    smg_sched_print(s, &text);
-    smg_kernel_print(k, &text);
-    fail_msg("%s, %s: %s\n%s", o->target, by_lane ? "by lane" : "as a whole",
-             status != SMG_OK ? smg_context_error(f->ctx) : "differs from the reference", smg_text_cstr(&text));
-}
-
 static void expect_text(const fixture *f, const smg_kernel *k) {
     smg_text text, again;
     smg_kernel *read;
@@ -205,8 +188,7 @@ static void try_schedules(const fixture *f, const smg_pstep *step, const smg_tar
         t->lowered++;
         t->matrices += k->matrix.rows > 0;
         if (t->run++ == 0) expect_text(f, k);
-        run(f, s, k, o, false, &a);
-        run(f, s, k, o, true, &a);
+        check_kernel_is_right(f->g, s, k, o, true, &a);
     }
 }
 
