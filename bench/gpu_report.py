@@ -108,14 +108,15 @@ def table(results, precision):
     known = by_name(results)
     tuned = any("tuned_us" in row["smg"].get(precision, {}) for row in results["rows"])
     lines = [line_of(results, known[w["name"]], w, precision, tuned) for w in gpu_rows.ROWS if w["name"] in known]
-    head = ["work", "kernels fused / unfused", "smg", *["smg tuned"] * tuned, "smg unfused", *(name for name, _ in COLUMNS), "wanted", "error",
-            "clock, power"]
+    head = ["work", "kernels fused / unfused", "smg", *["smg tuned"] * tuned, "smg unfused", *(name for name, _ in COLUMNS),
+            "wanted", "error", "clock, power"]
     return markdown(head, [line for line in lines if line])
 
 
 def mean_line(results, part, precision):
     """Of the part's rows that are right, or None: what the plan by price saves, and what tuning would save beside it."""
-    told = [row["smg"][precision] for row in results["rows"] if row["part"] == part and is_right(row["smg"].get(precision, {}))]
+    rows = [row["smg"].get(precision, {}) for row in results["rows"] if row["part"] == part]
+    told = [row for row in rows if is_right(row)]
     if not told:
         return None
     tuned = [t["us"] / t["tuned_us"] for t in told if "tuned_us" in t]
@@ -127,8 +128,8 @@ def mean_line(results, part, precision):
 
 def mean_table(results):
     lines = [mean_line(results, part, precision) for part in ("subgraphs", "models") for precision in ("f16", "f32")]
-    head = ["rows of", "rows", "unfused over fused, geometric mean", "fused over unfused, most", "by price over tuned, geometric mean",
-            "most"]
+    head = ["part", "rows", "unfused / fused, geometric mean", "fused / unfused, at most", "by price / tuned, geometric mean",
+            "at most"]
     return markdown(head, [line for line in lines if line])
 
 
@@ -172,8 +173,8 @@ Rows with a commit or a card in brackets are of a run of that commit or on that 
 """
 HEAD = f"""Made by `scripts/gpu-bench.sh`; do not edit. Measured on one {{device}}; what is wanted is of an {gpu_rows.GOALS_OF}.
 {TIMED}PyTorch: CUDA events; f32 without TF32; SDPA: the fastest backend of `scaled_dot_product_attention`;
-compiled: `torch.compile` with CUDA graphs, f16, where that takes less than a minute. smg tuned: by `smg tune` at the row's sizes, for some seconds. ggml-vulkan: Debian's package, by the
-host's clock over many operations in one graph; f32 norms and softmax, f16 factors and f32 results elsewhere. By hand: the fastest
+compiled: `torch.compile` with CUDA graphs, f16, where that takes less than a minute. smg tuned: by `smg tune` at the
+row's sizes, for some seconds. ggml-vulkan: Debian's package, by the host's clock over many operations in one graph; f32 norms and softmax, f16 factors and f32 results elsewhere. By hand: the fastest
 of the kernels of a folder that was given to `pack --reference`, by that folder's runner: GPU timestamps with a barrier behind each
 dispatch, random inputs of its own, weights packed ahead in GEMM and MLP stack; GELU by tanh, layers of the MLP stack with bias,
 f32 results of the matrix-vector product. It compares with double, too, on samples of its own. {JUDGED}. {ROWS_SAID}"""

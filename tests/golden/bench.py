@@ -48,7 +48,8 @@ def told(us, **changes):
 
 def test_made_up():
     rows = [
-        {"name": "GEMM 4096^3", "part": "subgraphs", "smg": {"f32": {**told(2900.04, limit=1e-4), "tuned_us": 2800.0}, "f16": told(523, error=0.5)},
+        {"name": "GEMM 4096^3", "part": "subgraphs",
+         "smg": {"f32": told(2900.04, limit=1e-4, tuned_us=2800.0), "f16": told(523, error=0.5)},
          "peers": {"eager f32": {"us": 2788.0, "error": 2e-4}, "eager f16": {"us": 220.0, "error": 2e-4, "finite": True},
                    "ggml f16": {"us": 701.0, "error": 2e-3}, "compiled f16": {"failed": "more than a minute"},
                    "by hand f16 packed": {"us": 390.2, "error": 4e-4}, "by hand f16 staged": {"us": 444.4, "error": 2e-4}}},
