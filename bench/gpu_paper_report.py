@@ -54,10 +54,10 @@ def line_of(results, known, wanted, columns, tuned):
     told, row = known["smg"].get(PRECISION, {"failed": "not measured"}), gpu_report.named(results, known)
     peers, ratios = gpu_report.fastest_peers(known, PRECISION, columns), speedups(results, known)
     if "failed" in told:
-        cells = [row, f"failed: {told['failed']}", "", *[""] * tuned, ""]
+        cells = [row, f"failed: {told['failed']}", "", *gpu_report.tuned_cells(told, tuned), ""]
     else:
         cells = [row, gpu_report.kernels_of(told), gpu_report.number(told["us"]),
-                 *[gpu_report.number(told["tuned_us"]) if "tuned_us" in told else ""] * tuned, gpu_report.number(told["unfused_us"])]
+                 *gpu_report.tuned_cells(told, tuned), gpu_report.number(told["unfused_us"])]
     limit = gpu_report.limit_of(known, wanted, PRECISION)
     cells += [gpu_report.peer_cell(peers[peer], limit) if peer in peers else "" for peer, _ in columns]
     cells += [factor(ratios[what]) if what in ratios else "" for what in ("smg unfused", *(p for p, _ in columns))]

@@ -85,6 +85,11 @@ def mean(values):
     return math.exp(sum(math.log(v) for v in values) / len(values)) if values else None
 
 
+def tuned_cells(told, tuned):
+    """Of the column of tuned plans, where the table has one."""
+    return [number(told["tuned_us"]) if "tuned_us" in told else ""] * tuned
+
+
 def line_of(results, row, wanted, precision, tuned):
     told, peers = row["smg"].get(precision), fastest_peers(row, precision)
     if told is None and not peers:
@@ -92,10 +97,9 @@ def line_of(results, row, wanted, precision, tuned):
     told = told or {"failed": "not measured"}
     cells = [named(results, row)]
     if "failed" in told:
-        cells += [f"failed: {told['failed']}", "", *[""] * tuned, ""]
+        cells += [f"failed: {told['failed']}", "", *tuned_cells(told, tuned), ""]
     else:
-        cells += [kernels_of(told), number(told["us"]), *[number(told["tuned_us"]) if "tuned_us" in told else ""] * tuned,
-                  number(told["unfused_us"])]
+        cells += [kernels_of(told), number(told["us"]), *tuned_cells(told, tuned), number(told["unfused_us"])]
     goal = wanted["goal"] if precision == "f16" and wanted["goal"] else ""
     limit = limit_of(row, wanted, precision)
     cells += [peer_cell(peers[name], limit) if name in peers else "" for name, _ in COLUMNS] + [str(goal)]
@@ -172,12 +176,13 @@ ROWS_SAID = """Random weights and inputs. Clock and power: medians while smg ran
 Rows with a commit or a card in brackets are of a run of that commit or on that card, peers and all.
 """
 HEAD = f"""Made by `scripts/gpu-bench.sh`; do not edit. Measured on one {{device}}; what is wanted is of an {gpu_rows.GOALS_OF}.
-{TIMED}PyTorch: CUDA events; f32 without TF32; SDPA: the fastest backend of `scaled_dot_product_attention`;
-compiled: `torch.compile` with CUDA graphs, f16, where that takes less than a minute. smg tuned: by `smg tune` at the
-row's sizes, for some seconds. ggml-vulkan: Debian's package, by the host's clock over many operations in one graph; f32 norms and softmax, f16 factors and f32 results elsewhere. By hand: the fastest
-of the kernels of a folder that was given to `pack --reference`, by that folder's runner: GPU timestamps with a barrier behind each
-dispatch, random inputs of its own, weights packed ahead in GEMM and MLP stack; GELU by tanh, layers of the MLP stack with bias,
-f32 results of the matrix-vector product. It compares with double, too, on samples of its own. {JUDGED}. {ROWS_SAID}"""
+{TIMED}PyTorch: CUDA events; f32 without TF32; SDPA: the fastest backend of `scaled_dot_product_attention`; compiled:
+`torch.compile` with CUDA graphs, f16, where that takes less than a minute. smg tuned: by `smg tune` at the row's sizes, for
+some seconds. ggml-vulkan: Debian's package, by the host's clock over many operations in one graph; f32 norms and softmax,
+f16 factors and f32 results elsewhere. By hand: the fastest of the kernels of a folder that was given to `pack --reference`,
+by that folder's runner: GPU timestamps with a barrier behind each dispatch, random inputs of its own, weights packed ahead
+in GEMM and MLP stack; GELU by tanh, layers of the MLP stack with bias, f32 results of the matrix-vector product. It
+compares with double, too, on samples of its own. {JUDGED}. {ROWS_SAID}"""
 
 
 def page(results):

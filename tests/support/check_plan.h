@@ -3,6 +3,7 @@
 #define TESTS_CHECK_PLAN_H
 
 #include "plan/plan.h"
+#include "sched/sched.h"
 #include "space/space.h"
 
 /* Sanitizers make the interpreter ten times slower: there tests of many graphs or schedules take one in so many. Odd, so
@@ -51,6 +52,10 @@ smg_status check_arrays_make(const smg_graph *g, const check_options *o, smg_are
 void check_arrays_reset(const smg_graph *g, check_arrays *a);
 smg_status check_kernel(smg_context *ctx, const smg_kernel *k, const check_options *o, check_arrays *a);
 void check_compare(const smg_graph *g, const check_options *o, const check_arrays *a, check_result *out);
+/* Of them, for tests that make a graph's one kernel by themselves: runs it, by lane too where `by_lane`, and fails with its
+ * text, and that of its schedule unless NULL, where the results are not the reference's. */
+void check_kernel_is_right(const smg_graph *g, const smg_schedule *s, const smg_kernel *k, const check_options *o,
+                           bool by_lane, check_arrays *a);
 /* check_plan, and then each step of the run list: the arrays are by node of plan->graph, and have what all steps give. */
 typedef void check_visit(void *user, const smg_plan *plan, const smg_pstep *step, const smg_target *target,
                          check_arrays *arrays);

@@ -15,7 +15,7 @@
 
 #include "lower/lower.h"
 #include "precision/precision.h"
-#include "support/check_kernel.h"
+#include "support/check_plan.h"
 #include "support/kernel_bench.h"
 
 enum {

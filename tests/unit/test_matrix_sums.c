@@ -13,7 +13,7 @@
 #include "lower/lower.h"
 #include "precision/precision.h"
 #include "slice/slice.h"
-#include "support/check_kernel.h"
+#include "support/check_plan.h"
 
 enum { ROWS = 77, MANY = 4096, ONE_IN = 7, LANES_IN = 3 };
 

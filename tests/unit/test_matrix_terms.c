@@ -12,7 +12,7 @@
 
 #include "lower/lower.h"
 #include "precision/precision.h"
-#include "support/check_kernel.h"
+#include "support/check_plan.h"
 
 enum { NODES = 64, ONE_IN = 11 /* schedules that is lowered */, RUN_IN = 4, LANES_IN = 3 * CHECK_ONE_IN };
 

@@ -12,7 +12,7 @@
 
 #include "lower/lower.h"
 #include "precision/precision.h"
-#include "support/check_kernel.h"
+#include "support/check_plan.h"
 
 enum {
     BODIES = 8 /* more products than a kernel has that are written out */,
