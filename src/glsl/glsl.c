@@ -44,25 +44,47 @@ static smg_status prepare(glsl_writer *w) {
     return glsl_names(w);
 }
 
+/* Of the axis at a place in the grid. */
+static smg_size blocks_along(const glsl_writer *w, int place) {
+    const smg_kaxis *axis = &w->k->axes.items[w->k->grid.items[place]];
+    return smg_size_ceil_div(w->k->sizes, axis->extent, smg_size_const(w->k->sizes, axis->tile));
+}
+
+static void write_base(glsl_writer *w, int place, const char *block) {
+    int a = w->k->grid.items[place];
+    const smg_kaxis *axis = &w->k->axes.items[a];
+    if (axis->back) block = GLSL_STRING(w, "(%s - 1 - %s)", glsl_size(w, blocks_along(w, place)), block);
+    GLSL_LINE(w, "int at_%s = %s;", w->axis_name[a], glsl_times_literal(w, block, axis->tile));
+}
+
+/* The last two axes: so many blocks of the last one for each of the other; in the last band there may be fewer. */
+static void write_bands(glsl_writer *w) {
+    const smg_kernel *k = w->k;
+    int last = k->grid.count - 1;
+    smg_size along = blocks_along(w, last), across = blocks_along(w, last - 1);
+    const char *whole = glsl_size(w, smg_size_mul(k->sizes, across, smg_size_const(k->sizes, k->band)));
+    const char *both = glsl_size(w, smg_size_mul(k->sizes, across, along));
+    GLSL_LINE(w, "int in_band = %s;", last > 1 ? GLSL_STRING(w, "wg %% %s", both) : "wg");
+    GLSL_LINE(w, "int band = in_band / %s * %lld;", whole, (long long)k->band);
+    GLSL_LINE(w, "int high = min(%s - band, %lld);", glsl_size(w, along), (long long)k->band);
+    GLSL_LINE(w, "in_band %%= %s;", whole);
+    write_base(w, last, "(band + in_band % high)");
+    write_base(w, last - 1, "(in_band / high)");
+    if (last > 1) GLSL_LINE(w, "wg /= %s;", both);
+}
+
 /* Workgroup number -> bases of the grid axes, the last of kernel->grid fastest. */
 static void write_grid(glsl_writer *w) {
     const smg_kernel *k = w->k;
     smg_size total = smg_size_const(k->sizes, 1);
+    int places = k->band > 0 ? k->grid.count - 2 : k->grid.count;
     GLSL_LINE(w, "int wg = int(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);");
-    for (int g = 0; g < k->grid.count; g++) {
-        const smg_kaxis *axis = &k->axes.items[k->grid.items[g]];
-        smg_size steps = smg_size_ceil_div(k->sizes, axis->extent, smg_size_const(k->sizes, axis->tile));
-        total = smg_size_mul(k->sizes, total, steps);
-    }
+    for (int g = 0; g < k->grid.count; g++) total = smg_size_mul(k->sizes, total, blocks_along(w, g));
     GLSL_LINE(w, "if (wg >= %s) return; // uniform", glsl_size(w, total));
-    for (int g = k->grid.count - 1; g >= 0; g--) {
-        int a = k->grid.items[g];
-        const smg_kaxis *axis = &k->axes.items[a];
-        smg_size steps = smg_size_ceil_div(k->sizes, axis->extent, smg_size_const(k->sizes, axis->tile));
-        const char *count = glsl_size(w, steps);
-        const char *step = g > 0 ? GLSL_STRING(w, "(wg %% %s)", count) : "wg";
-        if (axis->back) step = GLSL_STRING(w, "(%s - 1 - %s)", count, step);
-        GLSL_LINE(w, "int at_%s = %s;", w->axis_name[a], glsl_times_literal(w, step, axis->tile));
+    if (k->band > 0) write_bands(w);
+    for (int g = places - 1; g >= 0; g--) {
+        const char *count = glsl_size(w, blocks_along(w, g));
+        write_base(w, g, g > 0 ? GLSL_STRING(w, "(wg %% %s)", count) : "wg");
         if (g > 0) GLSL_LINE(w, "wg /= %s;", count);
     }
 }

@@ -323,6 +323,7 @@ typedef struct smg_kernel {
     SMG_ARRAY(smg_layout) layouts; /* of tiles and instructions; bits of lanes and subgroups as above */
     SMG_ARRAY(smg_kaxis) axes;
     SMG_ARRAY(int) grid; /* GRID axes, slowest first */
+    int64_t band;        /* blocks of the last of them that are gone over for each block of the one before; 0: all */
     SMG_ARRAY(smg_tile) tiles;
     SMG_ARRAY(smg_access) accesses;
     SMG_ARRAY(smg_kleaf) leaves;
@@ -428,6 +429,8 @@ static inline smg_size smg_access_stride(const smg_access *access, int axis) {
 }
 /* Number of workgroups for symbol values. false on overflow. */
 bool smg_kernel_grid(const smg_kernel *k, const int64_t *symbols, int64_t *out_workgroups);
+/* Which block of each grid axis a workgroup has. `blocks`: how many there are; both by place in k->grid. */
+void smg_kernel_place_group(const smg_kernel *k, const int64_t *blocks, int64_t group, int64_t *out_block);
 
 /* A program of its own with the same expressions and sizes, to be changed without the other (kernel_copy.c). */
 smg_status smg_kernel_copy(const smg_kernel *k, smg_arena *arena, smg_kernel **out_copy);

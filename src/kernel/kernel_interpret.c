@@ -26,7 +26,8 @@ static bool axis_ever_looped(const smg_kernel *k, int axis) {
 static smg_status bind_axes(kernel_machine *m) {
     const smg_kernel *k = m->k;
     m->extent = SMG_ARENA_ARRAY(m->arena, int64_t, (size_t)k->axes.count + 1);
-    if (!m->extent) return SMG_MEMORY;
+    m->blocks = SMG_ARENA_ARRAY(m->arena, int64_t, (size_t)k->grid.count + 1);
+    if (!m->extent || !m->blocks) return SMG_MEMORY;
     for (int i = 0; i < k->axes.count; i++) {
         const smg_kaxis *axis = &k->axes.items[i];
         SMG_TRY(kernel_machine_size(m, axis->extent, axis->name, &m->extent[i]));
@@ -37,6 +38,10 @@ static smg_status bind_axes(kernel_machine *m) {
             return smg_fail(m->ctx, SMG_INVALID,
                             "kernel '%s': axis '%s' has %lld elements, its tile holds %lld and no loop is over it",
                             k->name, axis->name, (long long)m->extent[i], (long long)axis->tile);
+    }
+    for (int g = 0; g < k->grid.count; g++) {
+        int64_t extent = m->extent[k->grid.items[g]], tile = k->axes.items[k->grid.items[g]].tile;
+        m->blocks[g] = extent / tile + (extent % tile != 0);
     }
     return SMG_OK;
 }
@@ -162,14 +167,11 @@ static int run_instr(const kernel_machine *m, kernel_worker *w, int at) {
 /* Runs the whole program for one workgroup; stops at a fault. */
 static void run_group(const kernel_machine *m, kernel_worker *w, int64_t group) {
     const smg_kernel *k = m->k;
-    int64_t rest = group;
     for (int i = 0; i < k->axes.count; i++) w->base[i] = w->end[i] = 0;
-    for (int i = k->grid.count - 1; i >= 0; i--) {
+    smg_kernel_place_group(k, m->blocks, group, w->block);
+    for (int i = 0; i < k->grid.count; i++) {
         int axis = k->grid.items[i];
-        int64_t tile = k->axes.items[axis].tile;
-        int64_t steps = m->extent[axis] / tile + (m->extent[axis] % tile != 0);
-        w->base[axis] = (m->k->axes.items[axis].back ? steps - 1 - rest % steps : rest % steps) * tile;
-        rest /= steps;
+        w->base[axis] = w->block[i] * k->axes.items[axis].tile;
     }
     m->mode->begin(m, w);
     for (int at = 0; at < k->code.count && w->fault.what == KERNEL_FAULT_NONE;) {
@@ -184,8 +186,9 @@ static void run_group(const kernel_machine *m, kernel_worker *w, int64_t group) 
 static smg_status make_worker(kernel_machine *m, kernel_worker *w) {
     w->base = SMG_ARENA_ARRAY(m->arena, int64_t, (size_t)m->k->axes.count + 1);
     w->end = SMG_ARENA_ARRAY(m->arena, int64_t, (size_t)m->k->axes.count + 1);
+    w->block = SMG_ARENA_ARRAY(m->arena, int64_t, (size_t)m->k->grid.count + 1);
     w->slots = SMG_ARENA_ARRAY(m->arena, double, ((size_t)m->most_steps + 1) * KERNEL_BLOCK);
-    if (!w->base || !w->end || !w->slots) return SMG_MEMORY;
+    if (!w->base || !w->end || !w->block || !w->slots) return SMG_MEMORY;
     return m->mode->make_worker(m, w);
 }
 

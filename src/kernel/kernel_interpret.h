@@ -79,6 +79,7 @@ typedef struct kernel_worker {
     double *fold;               /* once an element: results of a REDUCE before they are written */
     struct kernel_lanes *lanes; /* by lane: registers and shared memory */
     int64_t *base;              /* by axis */
+    int64_t *block;             /* by place in the grid */
     int64_t *end;               /* by axis: of the loop over it that is open; 0: none is */
     double *slots;              /* KERNEL_BLOCK values a step */
     int64_t coordinate[KERNEL_SPACE_AXES][KERNEL_BLOCK];
@@ -117,6 +118,7 @@ typedef struct kernel_machine {
     const kernel_mode *mode;
     struct kernel_lanes_plan *lanes; /* by lane only */
     int64_t *extent;                 /* by axis */
+    int64_t *blocks;                 /* by place in the grid */
     kernel_view *views;              /* by access */
     kernel_tape *tapes;              /* by instruction */
     int *match; /* by instruction: LOOP -> END, END -> LOOP, what works ahead -> the loop to come, or -1 */

@@ -54,7 +54,7 @@ static smg_status read_grid(kernel_reader *r) {
         if (!slot) return SMG_MEMORY;
         *slot = axis;
     } while (kernel_read_take(r, ","));
-    return SMG_OK;
+    return kernel_read_keyword(r, "bands") ? kernel_read_integer(r, 1, INT32_MAX, &r->k->band) : SMG_OK;
 }
 
 /* Those that lie one behind the other. */

@@ -312,6 +312,32 @@ bool smg_kernel_grid(const smg_kernel *k, const int64_t *symbols, int64_t *out_w
     return true;
 }
 
+/* Of the last two axes, by bands; returns what is left of the group's number. */
+static int64_t place_in_band(const smg_kernel *k, const int64_t *blocks, int64_t group, int64_t *out_block) {
+    int last = k->grid.count - 1;
+    int64_t across = blocks[last - 1], both = blocks[last] * across, at = group % both;
+    int64_t first = at / (k->band * across) * k->band, left = blocks[last] - first;
+    int64_t high = left < k->band ? left : k->band;
+    at -= first * across;
+    out_block[last] = first + at % high;
+    out_block[last - 1] = at / high;
+    return group / both;
+}
+
+void smg_kernel_place_group(const smg_kernel *k, const int64_t *blocks, int64_t group, int64_t *out_block) {
+    int places = k->grid.count;
+    if (k->band > 0) {
+        group = place_in_band(k, blocks, group, out_block);
+        places -= 2;
+    }
+    for (int g = places - 1; g >= 0; g--) {
+        out_block[g] = group % blocks[g];
+        group /= blocks[g];
+    }
+    for (int g = 0; g < k->grid.count; g++)
+        if (k->axes.items[k->grid.items[g]].back) out_block[g] = blocks[g] - 1 - out_block[g];
+}
+
 typedef struct data_seek {
     const smg_kernel *k;
     bool found;

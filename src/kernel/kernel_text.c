@@ -243,7 +243,9 @@ static void add_symbols_and_axes(const smg_kernel *k, smg_text *text) {
     for (int i = 0; i < k->grid.count; i++) {
         smg_text_add(text, i == 0 ? "grid " : ", ");
         add_axis(k, text, k->grid.items[i]);
-        if (i + 1 == k->grid.count) smg_text_add(text, "\n");
+        if (i + 1 < k->grid.count) continue;
+        if (k->band > 0) smg_text_addf(text, " bands %lld", (long long)k->band);
+        smg_text_add(text, "\n");
     }
 }
 

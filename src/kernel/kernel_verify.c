@@ -70,6 +70,8 @@ static smg_status verify_axes(kernel_verifier *v) {
     for (int g = 0; g < k->grid.count; g++)
         if (k->grid.items[g] < 0 || k->grid.items[g] >= k->axes.count)
             return KERNEL_WRONG(v, "the grid names axis %d of %d", k->grid.items[g], k->axes.count);
+    if (k->band < 0 || k->band > INT32_MAX || (k->band > 0 && k->grid.count < 2))
+        return KERNEL_WRONG(v, "bands of %lld blocks, of %d grid axes", (long long)k->band, k->grid.count);
     return SMG_OK;
 }
 

@@ -109,6 +109,7 @@ smg_status lower_layouts(lower_sized *l) {
                           .matrix_cols = s->matrix_cols,
                           .held = s->held};
     for (int a = 0; a < l->k->axes.count; a++) l->k->axes.items[a].tile = s->tile[a];
+    l->k->band = s->band;
     lower_take_matrices(l);
     bool runs = s->streams && s->space->repeat.slice_count == 0; /* of both factors */
     if (runs && l->k->matrix.right.axis_count > 0) grid.depth_run = 1 << smg_matrix_in_runs(&l->k->matrix).run;

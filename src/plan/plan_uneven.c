@@ -95,7 +95,8 @@ plan_uneven plan_find_uneven(const smg_kernel *k, const smg_target *t, const int
     const smg_instr *loop = loop_with_ends(k);
     int64_t workgroups = 1;
     lengths l;
-    if (loop == NULL || !smg_target_switches_lanes(t) || k->axes.count > SMG_SPACE_AXES) return fullest;
+    bool follows = k->band == 0; /* the order of blocks is that of axes */
+    if (loop == NULL || !follows || !smg_target_switches_lanes(t) || k->axes.count > SMG_SPACE_AXES) return fullest;
     if (!smg_kernel_grid(k, symbols, &workgroups) || workgroups > PLAN_UNEVEN * t->cores) return fullest;
     int place = deciding_axis(k, symbols, loop);
     if (place < 0) return fullest;

@@ -55,6 +55,7 @@ typedef struct smg_schedule {
                                        right ones, a step ahead */
     int matrix_rows, matrix_cols;   /* and subgroups along rows and columns */
     bool rows_next;                 /* the next block has other rows and the same columns */
+    int64_t band;                   /* then: up to so many blocks of rows, before other columns of these; 0: all */
     bool reuse;                     /* shared tiles that are never needed together lie on the same memory */
     uint64_t shape;                 /* hash, within one list, of all but vec, row_run, ahead, slots and reuse */
 } smg_schedule;

@@ -37,6 +37,7 @@ uint64_t smg_schedule_hash(uint64_t seed, const smg_schedule *s) {
     hash = smg_hash_bytes(smg_hash_bytes(hash, t.sets, sizeof(t.sets)), t.more_rows, sizeof(t.more_rows));
     if (t.serial != 0) hash = smg_hash_u64(hash, t.serial);
     if (t.form != 0) hash = smg_hash_u64(hash, t.form);
+    if (s->band != 0) hash = smg_hash_u64(hash, (uint64_t)s->band);
     return smg_hash_bytes(smg_hash_bytes(hash, t.tile, sizeof(t.tile)), t.left, sizeof(t.left));
 }
 

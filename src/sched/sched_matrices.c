@@ -22,7 +22,8 @@
 #define BESIDE_SUBGROUPS 4 /* of their workgroup, at most: of two on a core one multiplies while the other waits */
 #define MOST_STREAMED 2    /* of them behind each other in one slice of a contraction */
 #define FACTOR_BYTES 2.0   /* of an element */
-#define CACHE_SHARE 0.5    /* that right factors may take */
+#define CACHE_SHARE 0.5    /* that factors may take */
+#define BAND_BLOCKS 2      /* for each core, that run at a time */
 #define THAN_LARGER 0.95   /* blocks between powers of two leave cores at most that of the work of larger ones */
 #define THAN_SMALLER 1.1   /* and of smaller ones, which read more for each product */
 #define RINGS 2            /* slots of factors that are on their way for several steps; more spill */
@@ -130,6 +131,35 @@ static int64_t round_up(int64_t size, int64_t by) {
     return (size + by - 1) / by * by;
 }
 
+/* Elements of all these axes together. */
+static double elements_of(const enumerator *e, smg_axis_set axes) {
+    double elements = 1;
+    for (int a = 0; a < e->space->axes.count; a++)
+        if (axes & SMG_AXIS_BIT(a)) elements *= (double)e->nominal[a];
+    return elements;
+}
+
+/* Are the factors of all products that have the axis more than stays in the cache until they are read again? */
+static bool overflows(const enumerator *e, int axis) {
+    double bytes = 0;
+    for (int i = 0; i < e->products; i++) bytes += elements_of(e, e->sums[i] | SMG_AXIS_BIT(axis)) * FACTOR_BYTES;
+    return bytes > CACHE_SHARE * (double)e->target->cache_bytes;
+}
+
+static bool right_overflows(const enumerator *e, const smg_schedule *s) {
+    return s->col_axis >= 0 && s->temporal < 0 && overflows(e, s->col_axis);
+}
+
+/* Where neither factor stays in the cache, blocks that run at a time are about as many rows high as columns wide, and
+ * read least of both. */
+static int64_t band_of(const enumerator *e, const smg_schedule *s) {
+    int64_t band = 1, rows = s->row_axis >= 0 ? s->tile[s->row_axis] : 0;
+    if (rows == 0 || s->col_axis < 0 || !overflows(e, s->row_axis)) return 0;
+    double area = BAND_BLOCKS * (double)e->target->cores * (double)s->tile[s->col_axis] / (double)rows;
+    while (4 * (double)(band * band) <= area) band *= 2;
+    return band * rows < e->nominal[s->row_axis] ? band : 0;
+}
+
 /* What products go over is whole matrices, also where the axis is shorter; of what is held there are several. An axis
  * may be rows of one product and contracted by another one: any side of a matrix fits then. Few columns that nothing
  * contracts are those of one matrix. */
@@ -146,6 +176,7 @@ static void fill_matrices(const enumerator *e, const smg_matrix_shape *shape, sm
         }
     }
     sched_fill_slices(s);
+    s->band = s->rows_next ? band_of(e, s) : 0;
 }
 
 /* Elements of held axes: so many sets of matrices has a lane. */
@@ -202,14 +233,6 @@ static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_s
 }
 
 /* ---- straight from memory ------------------------------------------------------------------------------- */
-
-/* Elements of all these axes together. */
-static double elements_of(const enumerator *e, smg_axis_set axes) {
-    double elements = 1;
-    for (int a = 0; a < e->space->axes.count; a++)
-        if (axes & SMG_AXIS_BIT(a)) elements *= (double)e->nominal[a];
-    return elements;
-}
 
 /* Have cores subgroups enough, one workgroup for each block of so many results? */
 static bool has_subgroups(const enumerator *e, const smg_schedule *s, int64_t block) {
@@ -376,16 +399,6 @@ static smg_status add_blocks(enumerator *e, smg_schedule s) {
         }
     }
     return SMG_OK;
-}
-
-/* Are the right factors of all products more than stays in the cache until the next rows want them? */
-static bool right_overflows(const enumerator *e, const smg_schedule *s) {
-    double bytes = 0;
-    if (s->col_axis < 0 || s->temporal >= 0) return false;
-    for (int i = 0; i < e->products; i++) {
-        bytes += elements_of(e, e->sums[i] | SMG_AXIS_BIT(s->col_axis)) * FACTOR_BYTES;
-    }
-    return bytes > CACHE_SHARE * (double)e->target->cache_bytes;
 }
 
 /* Has no other block room either? Factors that come straight from memory need less, but only where nothing is held, or

@@ -39,5 +39,6 @@ void smg_sched_print(const smg_schedule *s, smg_text *text) {
     if (s->streams) smg_text_addf(text, ", %sfactors straight from memory", s->rings > 1 ? "right " : "");
     if (s->rings > 1 && !s->streams) smg_text_addf(text, ", factors in rings of %d", s->rings);
     if (s->reuse) smg_text_add(text, ", shared memory reused");
+    if (s->band > 0) smg_text_addf(text, ", bands of %lld blocks of rows", (long long)s->band);
     smg_text_addf(text, ", subgroup %d\n", s->subgroup);
 }

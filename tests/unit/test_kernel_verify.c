@@ -74,6 +74,7 @@ static const spoilt rows[] = {
     {"grid i, j", "grid i", "axis 'j' is a grid axis and stands 0 times"},
     {"grid i, j", "grid i, j, j", "stands 2 times"},
     {"grid i, j", "grid i, j, k", "axis 'k' is not a grid axis"},
+    {"grid i, j", "grid i, j bands 3", ""},
     {"[i, j] layout 0\ntile", "[i, j] layout 0 pad 2\ntile", "only shared tiles"},
     {"[i, j] layout 0\ntile", "[i, j] layout 0 clamped [i]\ntile", "along axes it does not have, or is not staged"},
     {"sb float shared [k, j]", "sb float shared [k, j] clamped [i]", "along axes it does not have, or is not staged"},

@@ -311,13 +311,21 @@ static void test_few_columns(void **state) {
     }
 }
 
-/* Where the cache does not keep the right factor, blocks that follow each other have the same columns of it. */
+/* Where the cache does not keep the right factor, blocks that follow each other have the same columns of it; where it
+ * does not keep the left one either, as many of them as make what runs at a time about square. */
 static void test_rows_next(void **state) {
+    static const struct {
+        int64_t cache, rows;
+        bool next, bands;
+    } cases[] = {
+        {INT64_C(1) << 24, 4096, false, false}, {2 * 256 * 256, 128, true, false}, {2 * 256 * 256, 4096, true, true}};
+    static const int64_t symbols[] = {333};
+    const check_options o = {.target = "h200", .tolerance = 4e-3, .symbols = symbols};
     smg_context *ctx = *state;
     smg_precision_plan precision;
     smg_graph *g;
     assert_int_equal(check_load(ctx, "tests/graphs/linear_gelu.smg", &g), SMG_OK);
-    for (int small = 0; small < 2; small++) {
+    for (size_t n = 0; n < SMG_COUNT_OF(cases); n++) {
         smg_arena *arena;
         smg_target target;
         smg_space *space;
@@ -325,22 +333,32 @@ static void test_rows_next(void **state) {
         smg_kernel *kernel;
         const char *refused;
         int64_t nominal[SMG_SPACE_AXES];
+        check_arrays a;
         int i = 0;
         assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
-        assert_int_equal(check_target(ctx, "h200", &target), SMG_OK);
+        assert_int_equal(check_target(ctx, o.target, &target), SMG_OK);
         assert_int_equal(smg_precision_make(g, SMG_TYPE_F16, NULL, arena, &precision), SMG_OK);
         assert_int_equal(check_space(g, arena, &space), SMG_OK);
-        if (small) target.cache_bytes = 2 * 256 * 256; /* the factor is as large */
-        for (int a = 0; a < space->axes.count; a++) nominal[a] = 256;
+        assert_int_equal(check_arrays_make(g, &o, arena, &a), SMG_OK);
+        target.cache_bytes = cases[n].cache;
+        target.cores = 16;
+        for (int axis = 0; axis < space->axes.count; axis++)
+            if (!smg_size_is_const(g->sizes, space->axes.items[axis].extent, &nominal[axis]))
+                nominal[axis] = cases[n].rows;
         assert_int_equal(smg_sched_candidates(space, &target, nominal, (smg_sched_room){0}, arena, &schedules), SMG_OK);
         const smg_schedule *all = schedules.items.items; /* what streams has other rows next in any case */
         while (i < schedules.items.count && (all[i].matrix == NULL || all[i].streams)) i++;
         assert_true(i < schedules.items.count);
         const smg_schedule *s = &all[i];
-        const smg_lower_options options = {.name = "rows", .target = &target};
+        const smg_lower_options options = {.name = "rows", .target = &target, .verify = true};
         assert_int_equal(smg_kernel_lower(s, &options, arena, &kernel, &refused), SMG_OK);
         assert_int_equal(kernel->grid.count, 2);
-        assert_int_equal(kernel->grid.items[1] == s->row_axis, small);
+        assert_int_equal(kernel->grid.items[1] == s->row_axis, cases[n].next);
+        assert_int_equal(kernel->band > 0, cases[n].bands);
+        int64_t high = kernel->band * s->tile[s->row_axis], wide = 2 * target.cores / (kernel->band + !cases[n].bands);
+        wide *= s->tile[s->col_axis];
+        if (cases[n].bands) assert_true(high <= wide && wide <= 4 * high);
+        check_kernel_is_right(g, s, kernel, &o, true, &a);
         smg_arena_destroy(arena);
     }
     smg_graph_destroy(g);
