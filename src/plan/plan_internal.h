@@ -81,6 +81,8 @@ typedef struct planner {
     int *place;          /* per node: position in its order, -1 */
     int *last_use;       /* per node: position of its last reader; INT32_MAX for what leaves the list */
     plan_life *lives;    /* per place */
+    bool oversized;      /* some value would be larger than a buffer if it was left between kernels */
+    bool any_size;       /* and there is no way without one */
     bool *needed;        /* per node: scratch for one segment */
     plan_spot *spots;    /* per node: scratch */
     plan_budget *budget; /* of segments that get a price; NULL: any */
@@ -176,6 +178,8 @@ smg_status plan_limit(planner *p, partition *out);
 bool plan_is_allowed(const planner *p, partition *out, int from, int to, const segment *s);
 /* Is there another limit, now that a cut was looked for: the least that any needs, or what pressure makes of it? */
 bool plan_limit_again(const planner *p, partition *out);
+/* Is there no way to cut that leaves only what buffers hold? From now on any will do: runs of fewer rows still fit. */
+bool plan_lift_limit(planner *p, const partition *of);
 /* Are parts of sums and what sums them up among the nodes [from, to) of the order? */
 bool plan_joins_parts(const planner *p, int from, int to);
 /* Why the nodes are not to be one kernel, as a line; false: nothing speaks against it. */
@@ -188,6 +192,8 @@ int64_t plan_bytes_of(const planner *p, smg_node_id id);
 smg_status plan_mark_lives(planner *p); /* fills p->lives */
 /* While a kernel of the segment runs: what was made before and is read from here on, and what it makes for others. */
 int64_t plan_live(const planner *p, int from, int to);
+/* The place of a value that the segment leaves to others and that no buffer holds; -1. */
+int plan_oversized(const planner *p, int from, int to);
 
 /* plan_report.c: fills in what the options ask for, of the run list. */
 smg_status plan_report(planner *p, const partition *of, smg_plan *plan);

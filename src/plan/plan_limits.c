@@ -64,6 +64,7 @@ bool plan_joins_parts(const planner *p, int from, int to) {
 
 bool plan_is_allowed(const planner *p, partition *out, int from, int to, const segment *s) {
     if (!gains(p, out, from, to, s) || (p->parted && plan_joins_parts(p, from, to))) return false;
+    if (plan_oversized(p, from, to) >= 0) return false;
     int64_t live = plan_live(p, from, to), before = out->best[from].least, widest = live > before ? live : before;
     if (widest < out->best[to].least) out->best[to].least = widest;
     return live <= out->limit;
@@ -99,9 +100,16 @@ bool plan_limit_again(const planner *p, partition *out) {
     return !out->over;
 }
 
+bool plan_lift_limit(planner *p, const partition *of) {
+    bool alone = p->most <= 0 && p->budget == NULL; /* no other list has been found, to compare with */
+    bool lifts = p->oversized && !p->any_size && alone && !of->over && of->best[p->count].segment == NULL;
+    p->any_size = p->any_size || lifts;
+    return lifts;
+}
+
 bool plan_tell_limit(const planner *p, const partition *of, int from, int to, const segment *s, smg_text *why) {
     int64_t live = plan_live(p, from, to);
-    int products = plan_products(p, from, to);
+    int products = plan_products(p, from, to), oversized = plan_oversized(p, from, to);
     if (to - from > plan_longest(p)) {
         smg_text_addf(why, "together %d operations, a kernel may have %d\n", to - from, plan_longest(p));
     } else if (s->possible && products > plan_most_products(p)) {
@@ -111,6 +119,10 @@ bool plan_tell_limit(const planner *p, const partition *of, int from, int to, co
                       100 * gain(of, from, to, s), 100 * p->options->min_gain);
     } else if (s->possible && p->parted && plan_joins_parts(p, from, to)) {
         smg_text_add(why, "together sums would have no parts, which were measured\n");
+    } else if (s->possible && oversized >= 0) {
+        smg_text_addf(why, "together they leave %s of %lld bytes, a buffer has %lld at most\n",
+                      smg_graph_describe(p->g, p->order[oversized]), (long long)p->lives[oversized].bytes,
+                      (long long)smg_target_largest_buffer(p->target));
     } else if (s->possible && live > of->limit) {
         smg_text_addf(why, "together %lld bytes of values live between kernels, %lld may\n", (long long)live,
                       (long long)of->limit);

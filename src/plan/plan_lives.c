@@ -18,9 +18,11 @@ static bool lives(const planner *p, int place, int from) {
 smg_status plan_mark_lives(planner *p) {
     plan_life *l = p->lives = SMG_ARENA_ARRAY(p->arena, plan_life, (size_t)p->count + 2);
     if (l == NULL) return SMG_MEMORY;
+    p->oversized = false;
     for (int i = 0; i < p->count; i++) {
         if (!lives(p, i, i + 1)) continue;
         l[i].bytes = plan_bytes_of(p, p->order[i]);
+        p->oversized = p->oversized || l[i].bytes > smg_target_largest_buffer(p->target);
         l[i + 1].across += l[i].bytes;
         l[p->last_use[p->order[i]] + 1].across -= l[i].bytes;
     }
@@ -33,4 +35,10 @@ int64_t plan_live(const planner *p, int from, int to) {
     for (int i = from; i < to; i++)
         if (lives(p, i, to)) live += p->lives[i].bytes;
     return live;
+}
+
+int plan_oversized(const planner *p, int from, int to) {
+    for (int i = from; p->oversized && !p->any_size && i < to; i++)
+        if (lives(p, i, to) && p->lives[i].bytes > smg_target_largest_buffer(p->target)) return i;
+    return -1;
 }

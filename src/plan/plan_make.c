@@ -378,14 +378,19 @@ static smg_status extend_all(planner *p, partition *out) {
     return p->budget != NULL ? walk_by_starts(&w) : walk_by_ends(&w);
 }
 
+static smg_status extend_within_limits(planner *p, partition *out) {
+    SMG_TRY(plan_limit(p, out));
+    SMG_TRY(extend_all(p, out));
+    return !p->again && plan_limit_again(p, out) ? extend_all(p, out) : SMG_OK;
+}
+
 smg_status plan_cut(planner *p, partition *out) {
     SMG_TRY(plan_mark_lives(p));
     *out = (partition){.best = SMG_ARENA_ARRAY(p->arena, plan_choice, (size_t)p->count + 1),
                        .ends = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1)};
     if (out->best == NULL || out->ends == NULL) return SMG_MEMORY;
-    SMG_TRY(plan_limit(p, out));
-    SMG_TRY(extend_all(p, out));
-    if (!p->again && plan_limit_again(p, out)) SMG_TRY(extend_all(p, out));
+    SMG_TRY(extend_within_limits(p, out));
+    if (!p->again && plan_lift_limit(p, out)) SMG_TRY(extend_within_limits(p, out));
     if (p->again || out->over) return SMG_OK;
     out->cost = out->best[p->count].cost;
     for (int at = p->count; at > 0; at = out->best[at].from) {
@@ -407,6 +412,7 @@ smg_status plan_cut(planner *p, partition *out) {
 
 smg_status plan_choose_list(planner *p, bool preparing, partition *out) {
     p->preparing = preparing;
+    p->any_size = false;
     do {
         p->again = false;
         SMG_TRY(plan_order(p));

@@ -96,11 +96,41 @@ static bool is_cut(const smg_program *p, smg_bound *range, const int64_t *values
     return !range->whole && smg_program_cuts(p, range->variant, values);
 }
 
-/* The run list for these sizes; 0 instead of one that nobody can make, or the driver does not build. */
+static bool is_possible(const smg_program *p, int variant) {
+    bool there = p->bundle->variants.items[variant].made || p->options.make_variant != NULL;
+    return there && !p->dropped[variant];
+}
+
+/* Are all values of the run list small enough for one binding, as far as is known? */
+static bool fits_bindings(const smg_program *p, int variant, const int64_t *values) {
+    const int64_t *beyond = p->beyond[variant];
+    bool smaller = beyond == NULL;
+    for (int i = 0; i < p->symbol_count && !smaller; i++) smaller = values[i] < beyond[i];
+    return smaller;
+}
+
+/* The run list for these sizes; 0 instead of one that nobody can make, or the driver does not build. In place of one
+ * with values that no binding reaches the first one that has none. */
 static int choose_variant(const smg_program *p, const int64_t *values) {
     int variant = smg_bundle_choose(p->bundle, values);
-    bool possible = p->bundle->variants.items[variant].made || p->options.make_variant != NULL;
-    return possible && !p->dropped[variant] ? variant : 0;
+    if (!is_possible(p, variant)) variant = 0;
+    for (int v = 0; !fits_bindings(p, variant, values) && v < p->bundle->variants.count; v++)
+        if (is_possible(p, v) && fits_bindings(p, v, values)) variant = v;
+    return variant;
+}
+
+/* After a failure: a run list has a value that no binding reaches, which another one may not have. */
+static bool goes_around(smg_program *p, const int64_t *values) {
+    int variant = p->oversized;
+    p->oversized = -1;
+    if (variant < 0 || p->symbol_count == 0 || !fits_bindings(p, variant, values)) return false;
+    int64_t *beyond = SMG_ARENA_ARRAY(p->arena, int64_t, (size_t)p->symbol_count);
+    if (beyond == NULL) return false;
+    memcpy(beyond, values, (size_t)p->symbol_count * sizeof(*values));
+    p->beyond[variant] = beyond;
+    if (!fits_bindings(p, choose_variant(p, values), values)) return false;
+    smg_log(p->ctx, SMG_LOG_INFO, "%s: kernels that were planned for other sizes serve", smg_context_error(p->ctx));
+    return true;
 }
 
 static bool same_given(const smg_program *p, const smg_bound *bound) {
@@ -147,8 +177,8 @@ static smg_status make_lists(smg_program *p, const int64_t *values, int variants
     int count = 0;
     variants[count++] = choose_variant(p, values);
     for (int v = 0; range && v < p->bundle->variants.count && count < SMG_PROGRAM_CACHED; v++) {
-        bool possible = p->bundle->variants.items[v].made || p->options.make_variant != NULL;
-        if (!possible || !smg_bundle_meets(p->bundle, v, p->low, p->high)) continue;
+        bool there = p->bundle->variants.items[v].made || p->options.make_variant != NULL;
+        if (!there || !smg_bundle_meets(p->bundle, v, p->low, p->high)) continue;
         int served = p->dropped[v] ? 0 : v;
         if (!is_among(variants, count, served)) variants[count++] = served;
     }
@@ -243,9 +273,9 @@ static smg_status bind_sizes(smg_program *p, const int64_t *values) {
 }
 
 smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
-    p->refused = -1;
+    p->refused = p->oversized = -1;
     smg_status status = bind_sizes(p, values);
-    while (status != SMG_OK && smg_program_do_without(p)) {
+    while (status != SMG_OK && (smg_program_do_without(p) || goes_around(p, values))) {
         smg_context_clear_error(p->ctx);
         status = bind_sizes(p, values);
     }

@@ -197,7 +197,9 @@ static smg_status measure(smg_program *p, smg_bound *bound, int *out_slots) {
         bool temporary = b->kind == SMG_BUFFER_TEMPORARY;
         if (is_fixed(b) || (temporary && b->variant != bound->variant)) continue;
         smg_arena_slot *slot = &p->slots[count];
-        SMG_TRY(buffer_bytes(p, b, bound->low, bound->high, &slot->bytes));
+        smg_status status = buffer_bytes(p, b, bound->low, bound->high, &slot->bytes);
+        if (status == SMG_NO_FIT && temporary) p->oversized = bound->variant;
+        SMG_TRY(status);
         const smg_given *given = &bound->given[i];
         if (given->memory != NULL) { /* of a range's smaller sizes there may be less */
             int64_t bytes = slot->bytes < given->bytes ? slot->bytes : given->bytes;

@@ -96,11 +96,13 @@ struct smg_program {
     smg_vk_device *device;
     const smg_target *target;
     smg_program_options options;
-    int refused;                                   /* a slot of pipelines that the driver refused to build, -1 */
-    uint8_t *without;                              /* per module: forms that are not built (program_pipelines.c) */
-    smg_literals *literals;                        /* per module (program_literals.c) */
-    bool *dropped;                                 /* per run list: the first one serves its sizes */
-    bool single;                                   /* ranges are served one tuple of sizes at a time */
+    int refused;            /* a slot of pipelines that the driver refused to build, -1 */
+    uint8_t *without;       /* per module: forms that are not built (program_pipelines.c) */
+    smg_literals *literals; /* per module (program_literals.c) */
+    bool *dropped;          /* per run list: the first one serves its sizes */
+    int64_t **beyond;       /* per run list: sizes from which on a value of it is too large, or NULL */
+    int oversized;          /* the run list that has such a value at the sizes at hand, -1 */
+    bool single;            /* ranges are served one tuple of sizes at a time */
     int known_buffers, known_modules, known_lists; /* of the bundle, when the tables below were made */
     bool stale;                                    /* the bundle may have grown since */
     smg_vk_pipeline **pipelines;                   /* per module and form (program_pipelines.c); NULL: not built yet */

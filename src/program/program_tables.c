@@ -76,8 +76,9 @@ smg_status smg_program_make_tables(smg_program *p) {
                 GROW(p->chunk_bytes, 0, n.buffers) && GROW(p->chunk_most, 0, n.buffers) &&
                 GROW(p->bindings, 0, n.most) && GROW(p->ranges, 0, (size_t)p->range_capacity) && grow_bounds(p, &n);
     size_t all = (size_t)p->symbol_count + 1, lists = (size_t)p->bundle->variants.count;
-    made = made && GROW(p->dropped, p->known_lists, lists) && GROW(p->range_low, symbols, all) &&
-           GROW(p->range_high, symbols, all) && GROW(p->low, symbols, all) && GROW(p->high, symbols, all);
+    made = made && GROW(p->dropped, p->known_lists, lists) && GROW(p->beyond, p->known_lists, lists) &&
+           GROW(p->range_low, symbols, all) && GROW(p->range_high, symbols, all) && GROW(p->low, symbols, all) &&
+           GROW(p->high, symbols, all);
     if (!made) return SMG_MEMORY;
     smg_program_choose_literals(p, p->known_modules);
     p->known_buffers = p->bundle->buffers.count;

@@ -17,7 +17,7 @@ bool device_missing(const smg_context *ctx, smg_status status);
  * device. */
 int device_result(int failed);
 /* Before a device is opened, by tests of whole models and of what surrounds kernels: the CPU driver, most of whose time
- * is its compiler's, does not optimise. Forms of kernels are for tests that let it, unit.glsl* and unit.subgraphs; with
+ * is its compiler's, does not optimise. Forms of kernels are for tests that let it, unit.glsl*; with
  * SMG_ALL_CASES all of them do. */
 void device_compiles_plainly(void);
 #if SMG_VULKAN

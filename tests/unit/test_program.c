@@ -266,7 +266,7 @@ static smg_status make_second(void *user, int variant) {
     int own = f->bundle.buffers.count;
     smg_bvariant *list = &f->bundle.variants.items[1];
     const smg_bvariant *first = &f->bundle.variants.items[0];
-    smg_size n = f->bundle.buffers.items[T].elements;
+    smg_size n = f->bundle.buffers.items[X].elements;
     add_buffer(f, "t of the second", SMG_BUFFER_TEMPORARY, SMG_STORE_F32, n);
     f->bundle.buffers.items[own].variant = 1;
     for (int i = 0; i < 2; i++) {
@@ -452,10 +452,51 @@ static void test_refuses(void **state) {
     finish(&f);
 }
 
+/* A run list whose value in between no binding reaches is not the only one: another serves, larger sizes too; where there
+ * is none the first one's failure is told. */
+static void test_oversized(void **state) {
+    (void)state;
+    fixture f;
+    if (!start(&f)) {
+        finish(&f);
+        skip();
+    }
+    /* The device's own limit stays above this one; all that a program asks for is the target's. */
+    smg_target *target = (smg_target *)smg_vk_target(f.dev);
+    target->max_buffer_range = 65536;
+    smg_bvariant *second = SMG_ARRAY_PUSH(f.arena, &f.bundle.variants);
+    assert_non_null(second);
+    *second = (smg_bvariant){.measure = f.bundle.variants.items[0].measure, .low = 5000, .high = INT64_MAX};
+    smg_sizes *s = f.bundle.sizes;
+    smg_bbuffer *between = &f.bundle.buffers.items[T];
+    between->dims[0] = between->elements = smg_size_mul(s, between->elements, smg_size_const(s, 64));
+    const smg_program_options options = {.make_variant = make_second, .variant_user = &f};
+    const int64_t sizes[] = {100, 1000, 2000, 256, 257, 100, 1000};
+    smg_program_destroy(f.program);
+    assert_int_equal(smg_program_create(f.ctx, &f.bundle, f.dev, &options, &f.program), SMG_OK);
+    for (size_t i = 0; i < SMG_COUNT_OF(sizes); i++) {
+        fill(sizes[i]);
+        assert_int_equal(run_once(&f, sizes[i]), SMG_OK);
+        expect_right(sizes[i]);
+        assert_int_equal(smg_program_variant(f.program), sizes[i] > 256);
+    }
+    smg_program_destroy(f.program);
+    f.bundle.variants.items[1].made = false;
+    f.bundle.variants.items[1].run.count = 0;
+    f.bundle.buffers.count = Y + 1;
+    assert_int_equal(smg_program_create(f.ctx, &f.bundle, f.dev, NULL, &f.program), SMG_OK);
+    fill(1000);
+    expect_error(&f, run_once(&f, 1000), SMG_NO_FIT, "'t' takes 256000 bytes");
+    assert_int_equal(run_once(&f, 100), SMG_OK);
+    expect_right(100);
+    finish(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs),  cmocka_unit_test(test_prepares), cmocka_unit_test(test_variants),
-        cmocka_unit_test(test_forms), cmocka_unit_test(test_profile),  cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_runs),      cmocka_unit_test(test_prepares), cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_oversized), cmocka_unit_test(test_forms),    cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_refuses),
     };
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }
