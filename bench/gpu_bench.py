@@ -209,6 +209,8 @@ class Bench:
             return {"failed": why}
         clock, power = self.watch.since(max(start, time.time() - 2))
         fused, unfused = told["fused"], told["unfused"]
+        if "missing" in unfused:
+            return {"failed": unfused["missing"]}
         pairs, finite = case.check(precision)
         limit = gpu_rows.F32_LIMIT if precision == "f32" else row["f16"]
         for name in case.outputs:

@@ -197,6 +197,14 @@ static smg_status go_on(smg_tuner *t, smg_status status, smg_model **io_model) {
     return smg_tuner_open(t, &t->parts, io_model);
 }
 
+/* A cut that leaves more in memory than the device has room for is no candidate. */
+static smg_status leave_out(smg_tuner *t, smg_status status) {
+    if (status != SMG_NO_FIT && status != SMG_DEVICE_MEMORY) return status;
+    smg_log(t->ctx, SMG_LOG_INFO, "another cut does not count: %s", smg_context_error(t->ctx));
+    smg_context_clear_error(t->ctx);
+    return SMG_OK;
+}
+
 static smg_status try_cuts(smg_tuner *t, smg_model **io_model) {
     proposals all;
     SMG_TRY(propose(t, smg_model_compilation(*io_model)->plan, &all));
@@ -206,7 +214,7 @@ static smg_status try_cuts(smg_tuner *t, smg_model **io_model) {
         smg_status status = try_cut(t, all.items.items[i].cut, io_model);
         t->failed += status == SMG_DEVICE;
         if (status == SMG_DEVICE) status = go_on(t, status, io_model);
-        SMG_TRY(status);
+        SMG_TRY(leave_out(t, status));
     }
     smg_progress(t->ctx, "cuts", 1, 1, "");
     return SMG_OK;

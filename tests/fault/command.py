@@ -199,11 +199,31 @@ def bench():
     report.check(done.returncode == 0 and "fastest of 2" in done.stdout, f"ranks: {done.stdout} {done.stderr}")
     refused(["bench", two, "--ranks", "2", "--rank", "1"], "--ranks does nothing beside --rank")
     tune()
+    beyond()
     done = smg("run", two, "--check", "--no-calibrate", "--dim", "n=2..16")
     report.check(done.returncode == 0 and "n=2..16" in done.stdout and "PASS" in done.stdout, f"a range: {done.stderr}")
     wrong = npy("nan", "<f4", "(2,)", struct.pack("<2f", float("nan"), 1))
     done = smg("run", two, "--no-calibrate", "--json", "--check", "--input", f"x={wrong}")
     report.check("NaN" not in done.stdout and "nan" not in done.stdout and json.loads(done.stdout) is not None, done.stdout)
+
+
+def beyond():
+    """What lies between unfused kernels is more than the CPU driver binds: the fused plan is measured all the same, and
+    tuned without cuts that leave it there."""
+    outer = graph("outer", "dim n max 20000", "x = input f32[n, 1]", "y = input f32[1, n]", "p = mul(x, y) : f32[n, n]",
+                  "z = sum(p) axis=1", "output z = z")
+    words = [outer, "--no-calibrate", "--dim", "n=6000"]
+    done = smg("bench", *words, "--repeat", "1", "--json")
+    row = json.loads(done.stdout or "{}")
+    report.check(done.returncode == 0 and row["fused"]["n"] == 1, f"bench: {done.stderr} {row}")
+    if "llvmpipe" not in row.get("device", ""):
+        return
+    report.check("'p' takes 144000000 bytes" in row["unfused"]["missing"], f"bench: {row}")
+    done = smg("bench", *words, "--repeat", "1")
+    report.check(done.returncode == 0 and "the unfused plan does not fit the device: 'p' takes" in done.stdout, done.stdout)
+    refused(["run", *words, "--unfused"], "'p' takes 144000000 bytes", "binds at most")
+    done = smg("tune", *words, "--ranks", "1", "-o", f"{work}/outer.tuning", "--json")
+    report.check(done.returncode == 0 and json.loads(done.stdout or "{}").get("kernels"), f"tune: {done.stderr}")
 
 
 def trace():
