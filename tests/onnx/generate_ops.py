@@ -235,6 +235,8 @@ def activations():
     case("Dropout", x, opset=11, label="attribute")
     case("Dropout", x, fixed(F32(0.3)), opset=13, label="ratio")
     case("Dropout", x, fixed(F32(0.3)), fixed(np.bool_(False)), opset=13, count=2, label="mask")
+    refused("NonZero", f(4), label="of values")
+    refused("NonZero", f(2, 3), label="of values of two axes")
     refused("Dropout", x, fixed(F32(0.3)), fixed(np.bool_(True)), opset=13, label="training")
     for opset, axes in ((11, (0, 1, 2, -1)), (13, (0, 1, 2, -1))):
         for op in "Softmax LogSoftmax Hardmax".split():
@@ -389,6 +391,10 @@ def shape_arithmetic():
     chain = [node("Shape", ["x"], ["shape"]), node("ConstantOfShape", ["shape"], ["ones"], value=numpy_helper.from_array(vector(2, kind=F32))),
              node("Mul", ["x", "ones"], ["y0"])]
     add_nodes("shapes/16/filled", chain, {"x": x}, 16)
+    chain = [node("Shape", ["x"], ["shape"], start=1, end=2),
+             node("ConstantOfShape", ["shape"], ["ones"], value=numpy_helper.from_array(vector(1))), node("NonZero", ["ones"], ["places"]),
+             node("Transpose", ["places"], ["column"]), node("Cast", ["column"], ["r"], to=TensorProto.FLOAT), node("Mul", ["x", "r"], ["y0"])]
+    add_nodes("shapes/17/count by what is not 0", chain, {"x": x}, 17)
     chain = [node("Shape", ["x"], ["shape"], start=-2), node("ReduceProd", ["shape"], ["count"], keepdims=0),
              node("Cast", ["count"], ["number"], to=TensorProto.FLOAT), node("Div", ["x", "number"], ["y0"])]
     add_nodes("shapes/15/count as a number", chain, {"x": x}, 15)
