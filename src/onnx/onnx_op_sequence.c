@@ -105,8 +105,7 @@ smg_status smg_onnx_convert_constant_of_shape(smg_onnx_build *b, const smg_onnx_
 /* One number all over? */
 static bool is_filled(const smg_onnx_build *b, smg_value value, double *out_number) {
     const smg_node *node = smg_graph_node_of(b->graph, value);
-    while (node != NULL && smg_node_class(node) == SMG_CLASS_VIEW)
-        node = smg_graph_node(b->graph, node->operand[0]);
+    while (node != NULL && smg_node_class(node) == SMG_CLASS_VIEW) node = smg_graph_node(b->graph, node->operand[0]);
     *out_number = node != NULL ? node->value : 0;
     return node != NULL && smg_op_leaf(node->op) == SMG_LEAF_NUMBER;
 }
