@@ -104,6 +104,11 @@ bool plan_lift_limit(planner *p, const partition *of) {
     bool alone = p->most <= 0 && p->budget == NULL; /* no other list has been found, to compare with */
     bool lifts = p->oversized && !p->any_size && alone && !of->over && of->best[p->count].segment == NULL;
     p->any_size = p->any_size || lifts;
+    if (lifts)
+        smg_log(
+            p->ctx, SMG_LOG_INFO,
+            "every way to cut '%s' into kernels leaves a value of more than the %lld bytes that a buffer has at most",
+            p->g->name, (long long)smg_target_largest_buffer(p->target));
     return lifts;
 }
 

@@ -355,9 +355,11 @@ static void test_rows_next(void **state) {
         assert_int_equal(kernel->grid.count, 2);
         assert_int_equal(kernel->grid.items[1] == s->row_axis, cases[n].next);
         assert_int_equal(kernel->band > 0, cases[n].bands);
-        int64_t high = kernel->band * s->tile[s->row_axis], wide = 2 * target.cores / (kernel->band + !cases[n].bands);
-        wide *= s->tile[s->col_axis];
-        if (cases[n].bands) assert_true(high <= wide && wide <= 4 * high);
+        if (cases[n].bands) {
+            int64_t high = kernel->band * s->tile[s->row_axis];
+            int64_t wide = 2 * target.cores / kernel->band * s->tile[s->col_axis];
+            assert_true(high <= wide && wide <= 4 * high);
+        }
         check_kernel_is_right(g, s, kernel, &o, true, &a);
         smg_arena_destroy(arena);
     }
