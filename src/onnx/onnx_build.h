@@ -143,6 +143,8 @@ smg_status smg_onnx_ints(smg_onnx_build *b, const smg_onnx_node *n, int input, c
                          int *out_count);
 /* A constant with one element, any type; UNSUPPORTED when it is not. Left out: the fallback. */
 smg_status smg_onnx_number(smg_onnx_build *b, const smg_onnx_node *n, int input, double fallback, double *out_number);
+/* Is a value of the graph one number all over, which it is made of or computed from? */
+smg_status smg_onnx_filled(smg_onnx_build *b, smg_onnx_value *value, bool *out_is, double *out_number);
 /* Quiet questions: false when the answer is not known before the run. After true, value->known holds
  * the elements. */
 bool smg_onnx_knows_sizes(smg_onnx_build *b, smg_onnx_value *value);

@@ -102,20 +102,14 @@ smg_status smg_onnx_convert_constant_of_shape(smg_onnx_build *b, const smg_onnx_
     return smg_onnx_set_typed(b, n, 0, dtype, smg_onnx_stretch(b, one, rank, shape));
 }
 
-/* One number all over? */
-static bool is_filled(const smg_onnx_build *b, smg_value value, double *out_number) {
-    const smg_node *node = smg_graph_node_of(b->graph, value);
-    while (node != NULL && smg_node_class(node) == SMG_CLASS_VIEW) node = smg_graph_node(b->graph, node->operand[0]);
-    *out_number = node != NULL ? node->value : 0;
-    return node != NULL && smg_op_leaf(node->op) == SMG_LEAF_NUMBER;
-}
-
 /* Of ones a count: so exporters write arange of a size. How many elements of others are not 0 nobody knows before the
  * run. */
 smg_status smg_onnx_convert_nonzero(smg_onnx_build *b, const smg_onnx_node *n) {
-    const smg_onnx_value *x = n->inputs[0];
-    double number;
-    if (x->rank == 1 && is_filled(b, smg_onnx_in(b, n, 0), &number) && number != 0)
+    smg_onnx_value *x = n->inputs[0];
+    double number = 0;
+    bool filled;
+    SMG_TRY(smg_onnx_filled(b, x, &filled, &number));
+    if (x->rank == 1 && filled && number != 0)
         return smg_onnx_set_typed(b, n, 0, SMG_IMPORT_I64, smg_onnx_count(b, x->dims[0], 1, 2));
     return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
                          "which elements of '%s' (%s) are not 0 does not follow from the sizes of the inputs", x->name,

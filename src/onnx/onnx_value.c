@@ -177,14 +177,22 @@ static bool computed_number(smg_onnx_build *b, smg_exprs *exprs, const smg_node 
 
 #define MOST_STEPS 8
 
+smg_status smg_onnx_filled(smg_onnx_build *b, smg_onnx_value *value, bool *out_is, double *out_number) {
+    smg_exprs *exprs = NULL;
+    const smg_node *node = value->graph.id ? smg_graph_node_of(b->graph, value->graph) : NULL;
+    *out_is = false;
+    if (node && smg_exprs_create(b->arena, &exprs) != SMG_OK) return SMG_MEMORY;
+    *out_is = node && computed_number(b, exprs, node, MOST_STEPS, out_number);
+    return SMG_OK;
+}
+
 smg_status smg_onnx_number(smg_onnx_build *b, const smg_onnx_node *n, int input, double fallback, double *out_number) {
+    bool filled;
     *out_number = fallback;
     if (!smg_onnx_has(n, input)) return SMG_OK;
     if (smg_onnx_is_number(b, n->inputs[input], out_number)) return SMG_OK;
-    smg_exprs *exprs = NULL;
-    const smg_node *node = n->inputs[input]->graph.id ? smg_graph_node_of(b->graph, n->inputs[input]->graph) : NULL;
-    if (node && smg_exprs_create(b->arena, &exprs) != SMG_OK) return SMG_MEMORY;
-    if (node && computed_number(b, exprs, node, MOST_STEPS, out_number)) return SMG_OK;
+    SMG_TRY(smg_onnx_filled(b, n->inputs[input], &filled, out_number));
+    if (filled) return SMG_OK;
     return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "input %d ('%s') must be one constant number", input,
                          n->inputs[input]->name);
 }

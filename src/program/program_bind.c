@@ -96,9 +96,12 @@ static bool is_cut(const smg_program *p, smg_bound *range, const int64_t *values
     return !range->whole && smg_program_cuts(p, range->variant, values);
 }
 
+static bool can_be_had(const smg_program *p, int variant) {
+    return p->bundle->variants.items[variant].made || p->options.make_variant != NULL;
+}
+
 static bool is_possible(const smg_program *p, int variant) {
-    bool there = p->bundle->variants.items[variant].made || p->options.make_variant != NULL;
-    return there && !p->dropped[variant];
+    return can_be_had(p, variant) && !p->dropped[variant];
 }
 
 /* Are all values of the run list small enough for one binding, as far as is known? */
@@ -177,8 +180,7 @@ static smg_status make_lists(smg_program *p, const int64_t *values, int variants
     int count = 0;
     variants[count++] = choose_variant(p, values);
     for (int v = 0; range && v < p->bundle->variants.count && count < SMG_PROGRAM_CACHED; v++) {
-        bool there = p->bundle->variants.items[v].made || p->options.make_variant != NULL;
-        if (!there || !smg_bundle_meets(p->bundle, v, p->low, p->high)) continue;
+        if (!can_be_had(p, v) || !smg_bundle_meets(p->bundle, v, p->low, p->high)) continue;
         int served = p->dropped[v] ? 0 : v;
         if (!is_among(variants, count, served)) variants[count++] = served;
     }

@@ -25,24 +25,53 @@ static bool set_number(rewriter *r, smg_node *node, int k, double value) {
     return id >= 0;
 }
 
+/* The row's expression over the operands: numbers as themselves, operands that are one node as one leaf. */
+static smg_expr expression_of(rewriter *r, const smg_node *node, const smg_expr *given) {
+    smg_expr operand[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
+    for (int k = 0; k < node->operand_count; k++) {
+        double value;
+        int leaf = 0;
+        while (node->operand[leaf] != node->operand[k]) leaf++;
+        smg_kind kind = smg_type_kind(smg_rewriter_operand(r, node, k)->type);
+        if (given)
+            operand[k] = given[k];
+        else if (smg_rewriter_is_number(r, node, k, &value))
+            operand[k] = smg_expr_const(r->exprs, kind, value);
+        else
+            operand[k] = smg_expr_leaf(r->exprs, kind, leaf);
+    }
+    return smg_op_expr(r->exprs, node->op, node->type, operand);
+}
+
 /* ---- canonical form ------------------------------------------------------------------------- */
 
+/* Of a MAP of two operands, each a leaf of its own. */
+static smg_expr binary_of(rewriter *r, const smg_node *node, smg_expr leaf[SMG_MAX_OPERANDS]) {
+    if (smg_node_class(node) != SMG_CLASS_MAP || node->operand_count != 2) return SMG_EXPR_NONE;
+    for (int k = 0; k < 2; k++)
+        leaf[k] = smg_expr_leaf(r->exprs, smg_type_kind(smg_rewriter_operand(r, node, k)->type), k);
+    return expression_of(r, node, leaf);
+}
+
+/* a > b is b < a. */
 static bool flip_comparison(rewriter *r, smg_node *node, smg_node_id *out_same) {
-    (void)r;
+    smg_expr leaf[SMG_MAX_OPERANDS];
+    smg_op turned;
     (void)out_same;
-    if (node->op != SMG_OP_GT && node->op != SMG_OP_GE) return false;
-    node->op = node->op == SMG_OP_GT ? SMG_OP_LT : SMG_OP_LE;
+    smg_expr expr = node->type == SMG_TYPE_BOOL ? binary_of(r, node, leaf) : SMG_EXPR_NONE;
+    if (expr == SMG_EXPR_NONE) return false;
+    const smg_expr_node *n = smg_expr_get(r->exprs, expr);
+    if (!smg_prim_compares(n->prim) || n->arg[0] != leaf[1] || n->arg[1] != leaf[0]) return false;
+    if (!smg_op_of_prim(n->prim, &turned) || turned == node->op) return false;
+    node->op = turned;
     swap_operands(node);
     return true;
 }
 
 /* Exchanging the operands gives the same, perhaps behind a negation. */
 static bool commutes(rewriter *r, const smg_node *node) {
-    smg_expr leaf[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
-    if (smg_node_class(node) != SMG_CLASS_MAP || node->operand_count != 2) return false;
-    for (int k = 0; k < 2; k++)
-        leaf[k] = smg_expr_leaf(r->exprs, smg_type_kind(smg_rewriter_operand(r, node, k)->type), k);
-    smg_expr expr = smg_op_expr(r->exprs, node->op, node->type, leaf);
+    smg_expr leaf[SMG_MAX_OPERANDS], expr = binary_of(r, node, leaf);
+    if (expr == SMG_EXPR_NONE) return false;
     while (smg_expr_get(r->exprs, expr)->prim == SMG_PRIM_NOT) expr = smg_expr_get(r->exprs, expr)->arg[0];
     const smg_expr_node *n = smg_expr_get(r->exprs, expr);
     bool both = (n->arg[0] == leaf[0] && n->arg[1] == leaf[1]) || (n->arg[0] == leaf[1] && n->arg[1] == leaf[0]);
@@ -130,24 +159,6 @@ static bool is_operand(const rewriter *r, const smg_node *node, int k, smg_node_
     if (operand->type != node->type || !smg_same_dims(operand, node)) return false;
     *out_same = node->operand[k];
     return true;
-}
-
-/* The row's expression over the operands: numbers as themselves, operands that are one node as one leaf. */
-static smg_expr expression_of(rewriter *r, const smg_node *node, const smg_expr *given) {
-    smg_expr operand[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
-    for (int k = 0; k < node->operand_count; k++) {
-        double value;
-        int leaf = 0;
-        while (node->operand[leaf] != node->operand[k]) leaf++;
-        smg_kind kind = smg_type_kind(smg_rewriter_operand(r, node, k)->type);
-        if (given)
-            operand[k] = given[k];
-        else if (smg_rewriter_is_number(r, node, k, &value))
-            operand[k] = smg_expr_const(r->exprs, kind, value);
-        else
-            operand[k] = smg_expr_leaf(r->exprs, kind, leaf);
-    }
-    return smg_op_expr(r->exprs, node->op, node->type, operand);
 }
 
 /* Has its value in other dims than the operand: that one, repeated. */
