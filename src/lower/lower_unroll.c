@@ -54,13 +54,17 @@ static void unroll_loop(smg_kernel *k, int at, bool once, bool much) {
     loop->unroll = kept ? -1 : b.loop || steps == 0 || steps > most ? 0 : 1;
 }
 
-/* much: they were too much code (STREAM_CODE). */
-static void unroll_loops(smg_kernel *k, bool much) {
+/* much: they were too much code (STREAM_CODE). False: nothing is other than it was. */
+static bool unroll_loops(smg_kernel *k, bool much) {
+    bool other = false;
     int depth = 0;
     for (int i = 0; i < k->code.count; i++) {
+        int before = k->code.items[i].unroll;
         if (k->code.items[i].kind == SMG_I_LOOP) unroll_loop(k, i, depth++ == 0, much);
         if (k->code.items[i].kind == SMG_I_END) depth--;
+        other = other || k->code.items[i].unroll != before;
     }
+    return other;
 }
 
 /* k of a product of views whose factors fit in half of the registers: all their loads are under way at once. Groups of
@@ -164,10 +168,7 @@ void smg_kernel_unroll(smg_kernel *k, const smg_target *target) {
         if (k->code.items[i].kind == SMG_I_MMA) unroll_product(k, target, i);
     unroll_loops(k, false);
     int64_t operations = smg_kernel_operations(k);
-    if (operations > STREAM_CODE) {
-        unroll_loops(k, true);
-        operations = smg_kernel_operations(k);
-    }
+    if (operations > STREAM_CODE && unroll_loops(k, true)) operations = smg_kernel_operations(k);
     bool few = operations > target->code_budget / 2 && !smg_target_hides_loads(target) && !has_direct(k);
     if (few && k->written > FEW_REGISTERS) {
         k->written = FEW_REGISTERS;

@@ -313,12 +313,23 @@ static smg_status find_loops(trial *t, const smg_schedules *schedules, smg_kerne
 #define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
 /* After so many prices further ones are hardly ever a smaller share of their guesses than these, less a margin; nor
  * below their guesses at all where these are above (decision 0055). */
-#define FEW_PRICES 6
-#define SHARE_MARGIN 0.7
+typedef struct foresight {
+    int prices;
+    double margin;
+} foresight;
+
+/* Without products guesses come close to prices. */
+static foresight foresight_of(const smg_schedules *schedules) {
+    const smg_space *space = schedules->items.count > 0 ? schedules->items.items[0].space : NULL;
+    bool product = false;
+    for (int i = 0; space != NULL && i < space->nodes.count; i++)
+        product = product || space->nodes.items[i].class_ == SMG_CLASS_CONTRACT;
+    return product ? (foresight){6, 0.7} : (foresight){4, 0.95};
+}
 
 /* Are the prices so far, and further ones, which are at least so many seconds, beyond what is of use? */
-static bool is_beyond_use(const trial *t, int priced, double least) {
-    return priced >= FEW_PRICES && t->best->price.seconds > t->within && least > t->within;
+static bool is_beyond_use(const trial *t, double least) {
+    return t->best->price.seconds > t->within && least > t->within;
 }
 
 static void give_up(segment *s, double least) {
@@ -332,8 +343,10 @@ static smg_status try_best(trial *t, const plan_found *found) {
     const smg_schedules *schedules = &found->schedules;
     const smg_plan_options *o = t->p->options;
     int more = o->rank + (t->ranks ? 2 * o->rivals : 0);
+    bool bounded = !t->ranks && o->lowered == 0;
     int enough = o->lowered > 0 ? o->lowered : SMG_PLAN_LOWERED + more;
     smg_kernel *loops[SMG_SPACE_AXES] = {NULL};
+    const foresight known = foresight_of(schedules);
     plan_guesses guesses;
     SMG_TRY(find_loops(t, schedules, loops));
     SMG_TRY(plan_guesses_make(t->p, found, loops, t->scratch, &guesses));
@@ -347,15 +360,16 @@ static smg_status try_best(trial *t, const plan_found *found) {
         double guess, seconds;
         int best = plan_guesses_next(&guesses, most, &guess);
         if (best < 0) break;
-        if (is_beyond_use(t, priced, share * guess)) {
+        if (priced >= known.prices && is_beyond_use(t, share * guess)) {
             give_up(t->best, plan_lesser(t->best->price.seconds, share * guess));
             return SMG_OK;
         }
         SMG_TRY(try_schedule(t, &schedules->items.items[best], guess, &seconds));
         if (isinf(seconds)) continue;
-        if (priced == 0 && !t->ranks && o->lowered == 0) most = FAR_GUESS * guess;
-        share = plan_lesser(share, SHARE_MARGIN * seconds / guess);
+        if (priced == 0 && bounded) most = FAR_GUESS * guess;
+        share = plan_lesser(share, known.margin * seconds / guess);
         priced++;
+        if (priced >= known.prices && bounded) most = plan_lesser(most, t->best->price.seconds / share);
     }
     plan_record_left(t->p, schedules->items.count, guesses.seconds, schedules->items.count);
     return SMG_OK;
