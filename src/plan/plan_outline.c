@@ -147,6 +147,7 @@ static smg_status add_fold(tracer *t, int node) {
     if (f->product) f->sum = sum_behind(t, node);
     while (f->alike > 0 && o->fold[f->alike - 1].result != f->result) f->alike--;
     f->alike = f->alike > 0 ? o->fold[f->alike - 1].alike : o->fold_count;
+    o->joins = o->joins || f->product;
     o->fold_of[node] = o->fold_count++;
     return SMG_OK;
 }

@@ -52,6 +52,7 @@ struct plan_outline {
     const smg_space *space;
     const smg_target *target;
     bool switches, hides, pairs;
+    bool joins; /* there are products: what lanes fold over slices they join in each of them, else behind the loop */
     int axes;
     int64_t extent[SMG_SPACE_AXES];
     int64_t most[SMG_SPACE_AXES]; /* that an extent can be */

@@ -274,8 +274,10 @@ static void count_reduce(guess *g, const outline_fold *f) {
     double trips = slices_of(g, axes);
     count_elements(g, &f->value[0], axes, trips);
     if (lanes <= 1) return;
-    if (lanes > g->s->subgroup) g->c.barriers += 2 * trips;
-    count_exchange(g, trips, lanes, (double)registers_of(g, f->result));
+    bool sliced = g->s->temporal >= 0 && (f->folded & SMG_AXIS_BIT(g->s->temporal)) != 0;
+    double joins = sliced && !g->o->joins ? 1 : trips;
+    if (lanes > g->s->subgroup) g->c.barriers += 2 * joins;
+    count_exchange(g, joins, lanes, (double)registers_of(g, f->result));
 }
 
 /* Loads by groups are held until what sums them up has them all: that alone may be too much. */
