@@ -210,11 +210,7 @@ static smg_status is_read_inside(lowering *l, int of, bool *out_read) {
  * they all wait: what one corrects by is its lane's own. Beside a product, whose lanes are others, only those wait that
  * nobody reads. */
 static smg_status mark_apart(lowering *l) {
-    l->reduces = true;
-    for (int i = 0; i < l->space->nodes.count; i++) {
-        const smg_snode *n = &l->space->nodes.items[i];
-        if (!n->streamed && n->class_ == SMG_CLASS_CONTRACT) l->reduces = false;
-    }
+    l->reduces = !smg_space_has_products(l->space);
     for (int i = 0; i < l->space->nodes.count && l->refused == NULL; i++) {
         bool running = material(l, i) && l->node[i].running;
         bool reduces = l->space->nodes.items[i].class_ == SMG_CLASS_REDUCE, read = !reduces;

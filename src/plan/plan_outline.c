@@ -147,7 +147,6 @@ static smg_status add_fold(tracer *t, int node) {
     if (f->product) f->sum = sum_behind(t, node);
     while (f->alike > 0 && o->fold[f->alike - 1].result != f->result) f->alike--;
     f->alike = f->alike > 0 ? o->fold[f->alike - 1].alike : o->fold_count;
-    o->joins = o->joins || f->product;
     o->fold_of[node] = o->fold_count++;
     return SMG_OK;
 }
@@ -273,6 +272,7 @@ smg_status plan_outline_make(const planner *p, const smg_space *space, const int
     o->switches = smg_target_switches_lanes(p->target);
     o->hides = smg_target_hides_loads(p->target);
     o->pairs = smg_sched_pairs(space, p->target);
+    o->joins = smg_space_has_products(space);
     o->axes = space->axes.count;
     for (int a = 0; a < o->axes; a++) {
         int64_t low;

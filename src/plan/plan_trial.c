@@ -320,11 +320,8 @@ typedef struct foresight {
 
 /* Without products guesses come close to prices. */
 static foresight foresight_of(const smg_schedules *schedules) {
-    const smg_space *space = schedules->items.count > 0 ? schedules->items.items[0].space : NULL;
-    bool product = false;
-    for (int i = 0; space != NULL && i < space->nodes.count; i++)
-        product = product || space->nodes.items[i].class_ == SMG_CLASS_CONTRACT;
-    return product ? (foresight){6, 0.7} : (foresight){4, 0.95};
+    bool products = schedules->items.count > 0 && smg_space_has_products(schedules->items.items[0].space);
+    return products ? (foresight){6, 0.7} : (foresight){4, 0.95};
 }
 
 /* Are the prices so far, and further ones, which are at least so many seconds, beyond what is of use? */

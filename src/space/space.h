@@ -183,6 +183,8 @@ smg_axis_set smg_space_view_axes(const smg_space *space, const smg_sview *view);
 smg_node_id smg_space_source(const smg_graph *g, smg_node_id id);
 /* The only node that reads the value of `node`, at its own elements; -1 where others do, or what is outside. */
 int smg_space_only_reader(const smg_space *space, int node);
+/* Are there products, but for what counts as an input? */
+bool smg_space_has_products(const smg_space *space);
 /* Sums along axes that products contract become products as well, whose second operand is the number 1 (operand_count
  * stays 1): what goes by in slices for one goes by for the other. How many there are. */
 int smg_space_multiply_sums(smg_space *space);

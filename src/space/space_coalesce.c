@@ -57,6 +57,15 @@ int smg_space_only_reader(const smg_space *space, int node) {
     return reads == 1 ? reader : -1;
 }
 
+bool smg_space_has_products(const smg_space *space) {
+    bool found = false;
+    for (int i = 0; i < space->nodes.count; i++) {
+        const smg_snode *n = &space->nodes.items[i];
+        found = found || (n->class_ == SMG_CLASS_CONTRACT && !n->streamed);
+    }
+    return found;
+}
+
 int smg_space_multiply_sums(smg_space *space) {
     smg_axis_set contracted = 0;
     int count = 0;
