@@ -196,17 +196,18 @@ void smg_arena_reset(smg_arena *arena) {
     }
 }
 
-/* A spare block with so much room becomes the current one; false: there is none. */
+/* The smallest spare block with so much room becomes the current one: a large piece finds its block of the last time,
+ * which small ones leave alone. False: there is none. */
 static bool arena_take_spare(smg_arena *arena, size_t needed) {
-    for (arena_block **at = &arena->spare; *at != NULL; at = &(*at)->next) {
-        arena_block *block = *at;
-        if (block->bytes < needed) continue;
-        *at = block->next;
-        block->next = arena->blocks;
-        arena->blocks = block;
-        return true;
-    }
-    return false;
+    arena_block **least = NULL;
+    for (arena_block **at = &arena->spare; *at != NULL; at = &(*at)->next)
+        if ((*at)->bytes >= needed && (least == NULL || (*at)->bytes < (*least)->bytes)) least = at;
+    if (least == NULL) return false;
+    arena_block *block = *least;
+    *least = block->next;
+    block->next = arena->blocks;
+    arena->blocks = block;
+    return true;
 }
 
 /* The piece's memory, of any content, or NULL when the block has no room. The hook may give any alignment. */

@@ -258,6 +258,29 @@ static void test_arena(void **unused) {
     end_context(ctx, &state);
 }
 
+/* Uses alike take turns in the memory of the first, in whatever order large and small pieces come. */
+static void test_arena_is_used_again(void **unused) {
+    (void)unused;
+    hook_state state = {0};
+    smg_context *ctx = new_context(&state);
+    smg_arena *arena = NULL;
+    assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
+    const size_t large = (size_t)1200 << 10;
+    size_t reserved = 0;
+    for (int use = 0; use < 6; use++) {
+        bool first = use % 2 == 0;
+        if (first) assert_non_null(smg_arena_alloc(arena, large, 1));
+        for (int i = 0; i < 300; i++) assert_non_null(smg_arena_alloc(arena, 700, 1));
+        if (!first) assert_non_null(smg_arena_alloc(arena, large, 1));
+        if (use == 1) reserved = smg_arena_bytes(arena);
+        if (use > 1) assert_int_equal(smg_arena_bytes(arena), reserved);
+        smg_arena_reset(arena);
+    }
+    assert_true(reserved < 2 * large);
+    smg_arena_destroy(arena);
+    end_context(ctx, &state);
+}
+
 static void test_arena_text(void **unused) {
     (void)unused;
     hook_state state = {0};
@@ -756,6 +779,7 @@ int main(void) {
         cmocka_unit_test(test_cache_dir),
         cmocka_unit_test(test_alloc),
         cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_arena_is_used_again),
         cmocka_unit_test(test_arena_text),
         cmocka_unit_test(test_array),
         cmocka_unit_test(test_checked_sizes),
