@@ -28,7 +28,8 @@ static bool find_way(const smg_kernel *k, const beside_loop *b, int tile, way *o
     return out->fetch >= 0 && out->first >= 0 && k->code.items[out->fetch].ahead == 1;
 }
 
-/* The body is slices that are put, a barrier, their successors that are fetched, and products of one left slice. */
+/* The body is slices that are put, a barrier, their successors that are fetched, and products of one left slice, along
+ * the loop: where that goes over another axis of what is contracted, slots would have to as well. */
 static bool is_plain(const smg_kernel *k, beside_loop *b) {
     int counts[SMG_I_BARRIER + 1] = {0};
     b->barrier = lower_find(k, b->begin, b->end, SMG_I_BARRIER, -1);
@@ -38,7 +39,7 @@ static bool is_plain(const smg_kernel *k, beside_loop *b) {
         if (in->kind == SMG_I_REDUCE && b->sums == MOST_PRODUCTS) return false;
         if (in->kind == SMG_I_REDUCE) b->sum[b->sums++] = i;
         if (in->kind != SMG_I_MMA) continue;
-        if (b->products == MOST_PRODUCTS) return false;
+        if (b->products == MOST_PRODUCTS || in->axes[0] != k->code.items[b->begin].axes[0]) return false;
         b->product[b->products++] = i;
     }
     int ways = 1 + b->products,
