@@ -318,10 +318,19 @@ typedef struct foresight {
     double margin;
 } foresight;
 
+/* Whether a segment is of use has to be known less well than which schedule is its best: where it is so close, another
+ * cut costs nearly the same. */
+static const foresight foresight_of_use = {4, 0.9};
+
 /* Without products guesses come close to prices. */
 static foresight foresight_of(const smg_schedules *schedules) {
     bool products = schedules->items.count > 0 && smg_space_has_products(schedules->items.items[0].space);
     return products ? (foresight){6, 0.7} : (foresight){4, 0.95};
+}
+
+/* Of its guess, what further prices are at least, by the least share that one has been; 0: too few to tell. */
+static double least_share(const foresight *by, int priced, double share) {
+    return priced >= by->prices ? plan_lesser(1, by->margin * share) : 0;
 }
 
 /* Are the prices so far, and further ones, which are at least so many seconds, beyond what is of use? */
@@ -348,7 +357,7 @@ static smg_status try_best(trial *t, const plan_found *found) {
     SMG_TRY(find_loops(t, schedules, loops));
     SMG_TRY(plan_guesses_make(t->p, found, loops, t->scratch, &guesses));
     int priced = 0;
-    double most = HUGE_VAL, least = plan_guesses_least(&guesses), share = 1; /* of a guess, that a price is at least */
+    double most = HUGE_VAL, least = plan_guesses_least(&guesses), share = HUGE_VAL; /* of a guess that a price is */
     if (least > t->within) {
         give_up(t->best, least);
         return SMG_OK;
@@ -357,16 +366,18 @@ static smg_status try_best(trial *t, const plan_found *found) {
         double guess, seconds;
         int best = plan_guesses_next(&guesses, most, &guess);
         if (best < 0) break;
-        if (priced >= known.prices && is_beyond_use(t, share * guess)) {
-            give_up(t->best, plan_lesser(t->best->price.seconds, share * guess));
+        least = guess * least_share(&foresight_of_use, priced, share);
+        if (is_beyond_use(t, least)) {
+            give_up(t->best, plan_lesser(t->best->price.seconds, least));
             return SMG_OK;
         }
         SMG_TRY(try_schedule(t, &schedules->items.items[best], guess, &seconds));
         if (isinf(seconds)) continue;
         if (priced == 0 && bounded) most = FAR_GUESS * guess;
-        share = plan_lesser(share, known.margin * seconds / guess);
+        share = plan_lesser(share, seconds / guess);
         priced++;
-        if (priced >= known.prices && bounded) most = plan_lesser(most, t->best->price.seconds / share);
+        if (bounded && priced >= known.prices)
+            most = plan_lesser(most, t->best->price.seconds / least_share(&known, priced, share));
     }
     plan_record_left(t->p, schedules->items.count, guesses.seconds, schedules->items.count);
     return SMG_OK;
