@@ -287,7 +287,8 @@ static double bytes_at_a_time(const walk *w, const smg_instr *in, const smg_kbuf
 }
 
 /* A factor that lanes read by runs, each subgroup all that it multiplies. Its loads are on their way together over all
- * that is written out, those of the other factor with them. */
+ * that is written out, those of the other factor with them. What several subgroups read a step ahead comes to each of
+ * them by a way of its own: they are at different steps (measured: bench/NOTES.md). */
 static void count_stream(walk *w, const smg_instr *in) {
     const smg_access *a = &w->k->accesses.items[smg_kernel_plain_load(w->k, in->expr)];
     const smg_tile *dst = &w->k->tiles.items[in->dst];
@@ -298,9 +299,9 @@ static void count_stream(walk *w, const smg_instr *in) {
     double bytes = bytes_at_a_time(w, in, &w->k->buffers.items[a->buffer]);
     double asked = w->trips * registers * w->out->lanes * element * plan_larger(1, PLAN_NEAR_RUN / bytes);
     count_bytes(w, a, (plan_runs){bytes, bytes}, false);
-    double came = w->out->traffic - before;
+    double came = w->out->traffic - before, readers = registers * w->out->lanes / (double)smg_tile_elements(w->k, dst);
     *(ahead ? &w->out->hidden : &w->out->streamed) += came;
-    w->out->near = near + asked + (ahead ? w->cost->stream * came / w->out->workgroups : 0);
+    w->out->near = near + asked + (ahead ? w->cost->stream * came * readers / w->out->workgroups : 0);
     w->out->slots += w->trips * registers / SMG_WIDEST * w->out->lanes * w->cost->group_read;
     double together = w->written ? w->trips / w->outside[w->depth - 1] : 1;
     if (dst->fragments == SMG_FRAGMENTS_LEFT || is_alone(w->k, in->dst))

@@ -530,17 +530,18 @@ static int64_t ring_registers(const guess *g, const block *b) {
     return g->s->rings * (factor_registers(g, b) + (g->loop.ahead + 1) / 2);
 }
 
-/* A factor that lanes read by runs, as plan_count.c counts it; elements: of a step of k, of all subgroups. */
-static void stream(guess *g, const block *b, const outline_value *v, int64_t elements, bool ahead) {
+/* A factor that lanes read by runs, as plan_count.c counts it; elements: of a step of k, of each subgroup that reads
+ * them. */
+static void stream(guess *g, const block *b, const outline_value *v, int64_t elements, int readers, bool ahead) {
     const smg_schedule *s = g->s;
-    double before = g->c.traffic, near = g->c.near, all = b->trips * (double)elements * (double)b->k;
+    double before = g->c.traffic, near = g->c.near, all = b->trips * (double)(elements * readers) * (double)b->k;
     int run =
         smg_layout_in_runs(s->matrix_left, SMG_FRAGMENT_COLUMN, s->matrix_right, SMG_FRAGMENT_ROW, SMG_WIDEST).run;
     count_loads(g, v, b->trips, true, false);
     double came = g->c.traffic - before;
     *(ahead ? &g->c.hidden : &g->c.streamed) += came;
     g->c.near = near + all * plan_larger(factor_bytes(g, b), PLAN_NEAR_RUN / (double)(1 << run)) +
-                (ahead ? g->o->target->costs.stream * came / g->c.workgroups : 0);
+                (ahead ? g->o->target->costs.stream * came * readers / g->c.workgroups : 0);
     g->c.slots += all / SMG_WIDEST * g->o->target->costs.group_read;
 }
 
@@ -551,7 +552,7 @@ static void guess_beside(guess *g, const block *b, bool shares) {
         stage(g, b->left, b->left_rows, b, true, false);
     }
     if (!g->counts) return;
-    stream(g, b, b->right, b->right_columns * g->s->matrix_rows, true);
+    stream(g, b, b->right, b->right_columns, g->s->matrix_rows, true);
     if (shares) return;
     plan_round round = plan_matrix_reads(g->o->target, (double)(b->left_rows * g->s->matrix_cols) * (double)b->k);
     g->c.slots += b->trips * round.slots;
@@ -561,8 +562,8 @@ static void guess_beside(guess *g, const block *b, bool shares) {
 static void guess_streams(guess *g, const block *b) {
     bool once = g->s->space->repeat.slice_count == 0;
     double steps = b->trips <= (once ? SMG_STREAM_STEPS_ONCE : SMG_STREAM_STEPS) ? 1 : b->trips;
-    if (once) stream(g, b, b->left, b->left_rows * g->s->matrix_cols, false);
-    stream(g, b, b->right, b->right_columns * g->s->matrix_rows, false);
+    if (once) stream(g, b, b->left, b->left_rows, g->s->matrix_cols, false);
+    stream(g, b, b->right, b->right_columns, g->s->matrix_rows, false);
     g->c.wait += steps * g->o->target->load_latency * g->o->target->costs.step_wait;
 }
 
