@@ -288,7 +288,7 @@ static double bytes_at_a_time(const walk *w, const smg_instr *in, const smg_kbuf
 
 /* A factor that lanes read by runs, each subgroup all that it multiplies. Its loads are on their way together over all
  * that is written out, those of the other factor with them. What several subgroups read a step ahead comes to each of
- * them by a way of its own: they are at different steps (measured: bench/NOTES.md). */
+ * them by a way of its own (measured: bench/NOTES.md). */
 static void count_stream(walk *w, const smg_instr *in) {
     const smg_access *a = &w->k->accesses.items[smg_kernel_plain_load(w->k, in->expr)];
     const smg_tile *dst = &w->k->tiles.items[in->dst];

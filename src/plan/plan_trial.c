@@ -357,7 +357,7 @@ static smg_status try_best(trial *t, const plan_found *found) {
     SMG_TRY(find_loops(t, schedules, loops));
     SMG_TRY(plan_guesses_make(t->p, found, loops, t->scratch, &guesses));
     int priced = 0;
-    double most = HUGE_VAL, least = plan_guesses_least(&guesses), share = HUGE_VAL; /* of a guess that a price is */
+    double most = HUGE_VAL, least = plan_guesses_least(&guesses), share = HUGE_VAL; /* least price over guess */
     if (least > t->within) {
         give_up(t->best, least);
         return SMG_OK;
