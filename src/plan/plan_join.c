@@ -172,13 +172,17 @@ static smg_status add_piece(mover *m, span s, double limit, const segment **out_
     return SMG_OK;
 }
 
+/* The short ones first: one that has no kernel, or is too dear, spares the search for those of the long ones. */
 static smg_status add_pieces(mover *m, double limit, pair *io) {
     span a = moves_group(m, io->a), b = moves_group(m, io->b);
+    const span piece[] = {before_of(a, io->one), behind_of(a, io->one), before_of(b, io->other),
+                          behind_of(b, io->other)};
+    const segment **made[] = {&io->front[0], &io->rest[0], &io->front[1], &io->rest[1]};
     io->cost = io->seconds = 0;
-    SMG_TRY(add_piece(m, before_of(a, io->one), limit, &io->front[0], io));
-    SMG_TRY(add_piece(m, behind_of(a, io->one), limit, &io->rest[0], io));
-    SMG_TRY(add_piece(m, before_of(b, io->other), limit, &io->front[1], io));
-    return add_piece(m, behind_of(b, io->other), limit, &io->rest[1], io);
+    for (int nodes = 0; nodes <= PLAN_MAX_SEGMENT; nodes++)
+        for (int i = 0; i < 4; i++)
+            if (piece[i].to - piece[i].from == nodes) SMG_TRY(add_piece(m, piece[i], limit, made[i], io));
+    return SMG_OK;
 }
 
 static void append(mover *m, span s, const segment *made) {
