@@ -101,7 +101,13 @@ typedef struct planner {
     const char **note;    /* per node: why it is in parts, or NULL */
     const bool *only;     /* per node: belongs to the order, however little of the graph that is; NULL: all do */
     double most;          /* what the list may cost; of one that costs more nothing but that is known. 0: any */
+    smg_map *dear;        /* plan_places -> any: no use as a kernel in other numbers of parts; NULL: nobody asks */
 } planner;
+
+/* Places of an order of so many nodes. */
+typedef struct plan_places {
+    int from, to, nodes;
+} plan_places;
 
 /* Of the order up to here. */
 typedef struct plan_choice {

@@ -209,6 +209,19 @@ static smg_status refuse(planner *p, int from, const segment *s) {
                     s->refused ? s->refused : "no schedule");
 }
 
+/* Numbers of parts differ in sizes only: what was dearer than all ways around it in one is so in others. Of 3272 plans
+ * one is another by that, of the same price (decision 0055). */
+static bool is_dear(const planner *p, int from, int to) {
+    const plan_places key = {from, to, p->count};
+    void *found;
+    return p->dear != NULL && smg_map_get(p->dear, &key, sizeof(key), &found);
+}
+
+static smg_status mark_dear(planner *p, int from, int to) {
+    const plan_places key = {from, to, p->count};
+    return p->dear != NULL ? smg_map_set(p->dear, &key, sizeof(key), p) : SMG_OK;
+}
+
 /* The nodes [from, to) as a segment, improving best[]. */
 static smg_status visit(walk *w, int from, int to) {
     planner *p = w->p;
@@ -224,13 +237,14 @@ static smg_status visit(walk *w, int from, int to) {
     if (!needed && (w->inside[from] || (to < p->count && w->inside[to]))) return SMG_OK;
     if (w->ended[from] || (!needed && use < least_of(w, from, to))) return SMG_OK;
     double within = seconds_of_use(w, from, to, use);
-    if (longer && within < w->least[from]) return SMG_OK;
+    if (longer && (within < w->least[from] || is_dear(p, from, to))) return SMG_OK;
     SMG_TRY(plan_segment_within(p, from, to, needed ? HUGE_VAL : within, &s));
     if (s->possible || s->least > 0) w->least[from] = least_behind(p, s);
     out->breadth.segments++;
     out->breadth.possible += s->possible;
     if (!s->possible) {
         bool dear = s->least > 0, others = p->budget != NULL; /* a move's order has other segments */
+        if (dear) SMG_TRY(mark_dear(p, from, to));
         if (!longer && !dear && !others) return refuse(p, from, s);
         out->breadth.hopeless_ends += s->hopeless;
         w->ended[from] = s->hopeless;

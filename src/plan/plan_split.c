@@ -21,6 +21,7 @@
 #define SPLIT_GAIN 0.97   /* of the time, at most, is left, where what is between stays what it was */
 #define SPLIT_NEAR 1.6    /* of it kernels take in parts, at most, that a kernel in front may join */
 #define SPLIT_HOPE 1.1    /* of it some parts take at most where more or fewer of them may pay */
+#define SPLIT_FEWER 0.99  /* of what more parts take fewer of them take at most where still fewer may pay */
 /* Dispatches: what a kernel more takes that waits for the one before. Half of it where a kernel that is there already
  * reads what the one before has just written, in more pieces (bench/NOTES.md). */
 #define SPLIT_WAIT 1.5
@@ -166,19 +167,29 @@ static smg_status time_list(planner *p, const run *r, bool front, bool *out_join
     return SMG_OK;
 }
 
-static smg_status time_in_parts(const splitter *s, const run *r, const plan_split *split, double most, smg_arena *arena,
-                                bool *io_covered, way *out) {
+/* An axis of a member's sum. */
+typedef struct cut_axis {
+    int member;
+    plan_split split;
+    bool *covered; /* per member: parts of it have been tried */
+    smg_map *dear; /* planner.dear */
+} cut_axis;
+
+static smg_status time_in_parts(const splitter *s, const run *r, const cut_axis *c, double most, smg_arena *arena,
+                                way *out) {
     planner *p;
     parts *made;
     bool joins;
-    SMG_TRY(parts_seek(s->p, split, arena, &made));
+    SMG_TRY(parts_seek(s->p, &c->split, arena, &made));
     if (made == NULL || !is_worth_it(s, r, made, &out->front)) return SMG_OK;
     SMG_TRY(parts_plan(made, &p));
     if (p == NULL) return SMG_OK;
-    for (int i = 0; i < r->count; i++) io_covered[i] = io_covered[i] || parts_folds(made, r->member[i]);
+    for (int i = 0; i < r->count; i++) c->covered[i] = c->covered[i] || parts_folds(made, r->member[i]);
     p->only = p->in_parts;
     /* What was measured has to be among the ways here that it was among when it was. */
-    p->most = p->options->splits || p->options->cut_count > 0 ? 0 : most;
+    bool all = p->options->splits || p->options->cut_count > 0;
+    p->most = all ? 0 : most;
+    p->dear = all ? NULL : c->dear;
     SMG_TRY(time_list(p, r, out->front, &joins, &out->seconds));
     if (!joins) out->parted = out->seconds;
     p->parted = joins;
@@ -230,13 +241,6 @@ static smg_status add_way(const splitter *s, const way *w, verdict *io) {
     return SMG_OK;
 }
 
-/* An axis of a member's sum. */
-typedef struct cut_axis {
-    int member;
-    plan_split split;
-    bool *covered; /* per member: parts of it have been tried */
-} cut_axis;
-
 /* In parts of so many elements; *io_seconds: at most so many are of use, infinite where it has no such price. */
 static smg_status try_chunk(const splitter *s, const run *r, cut_axis *c, int64_t chunk, verdict *io,
                             double *io_seconds) {
@@ -245,7 +249,7 @@ static smg_status try_chunk(const splitter *s, const run *r, cut_axis *c, int64_
     double most = *io_seconds;
     c->split.chunk = chunk;
     SMG_TRY(smg_arena_create(s->p->ctx, &arena));
-    smg_status status = time_in_parts(s, r, &c->split, most, arena, c->covered, &w);
+    smg_status status = time_in_parts(s, r, c, most, arena, &w);
     smg_arena_destroy(arena);
     SMG_TRY(status);
     *io_seconds = most > 0 && w.seconds > most ? HUGE_VAL : w.seconds;
@@ -275,13 +279,13 @@ static smg_status try_axis(const splitter *s, const run *r, cut_axis *c, verdict
     if (count == 1) return SMG_OK;
     if (isinf(least)) return r->first > 0 ? try_chunk(s, r, c, chunk[0], io, &most) : SMG_OK;
     if (least > SPLIT_HOPE * r->seconds) return SMG_OK;
-    bool fewer = false;
-    for (int i = first + 1; i < count; i++) {
+    bool fewer = false, goes_on = true;
+    for (int i = first + 1; i < count && goes_on; i++) {
         double next = least;
         SMG_TRY(try_chunk(s, r, c, chunk[i], io, &next));
-        if (!(next < least)) break;
-        fewer = true;
-        least = next;
+        goes_on = next < SPLIT_FEWER * least;
+        fewer = fewer || next < least;
+        least = plan_lesser(next, least);
     }
     return fewer ? SMG_OK : try_chunk(s, r, c, chunk[0], io, &least);
 }
@@ -319,7 +323,8 @@ static smg_status try_run(const splitter *s, const run *r, uint64_t at, verdict 
         const smg_node *n = smg_graph_node(s->p->g, r->member[i]);
         int axis = own[r->member[i]] && !covered[i] ? summed_dim(s, n) : -1;
         if (axis < 0) continue;
-        cut_axis c = {i, {.run = own, .node = n->operand[0], .axis = axis}, covered};
+        cut_axis c = {i, {.run = own, .node = n->operand[0], .axis = axis}, covered, NULL};
+        SMG_TRY(smg_map_create(s->arena, &c.dear));
         SMG_TRY(try_axis(s, r, &c, out));
     }
     decide(s, out);
