@@ -271,13 +271,15 @@ static bool split(smg_sizes *s, smg_size a, smg_size b, smg_size *out_quotient, 
     return *out_rest >= 0;
 }
 
-/* floor(rest / b) when the bounds decide it to be 0 or -1. */
+/* floor(rest / b) where the bounds decide it: of a number as divisor any, else 0 or -1. */
 static bool decided(smg_sizes *s, smg_size rest, smg_size b, int64_t *out_floor) {
     int64_t low, high, b_low, b_high;
     smg_size_bounds(s, rest, &low, &high);
     smg_size_bounds(s, b, &b_low, &b_high);
-    *out_floor = low >= 0 ? 0 : -1;
-    return b_low >= 1 && ((low >= 0 && high < b_low) || (high < 0 && low >= -b_low));
+    if (b_low < 1 || low <= -INT64_MAX || high == INT64_MAX) return false; /* or beyond 64 bits */
+    *out_floor = b_low == b_high ? smg_size_floor_div(low, b_low) : low >= 0 ? 0 : -1;
+    if (b_low == b_high) return smg_size_floor_div(high, b_low) == *out_floor;
+    return (low >= 0 && high < b_low) || (high < 0 && low >= -b_low);
 }
 
 static bool nonzero_divisor(smg_sizes *s, smg_size b) {
@@ -345,7 +347,8 @@ smg_size smg_size_mod(smg_sizes *s, smg_size a, smg_size b) {
     if (smg_size_divide_exact(s, a, b, &quotient)) return smg_size_const(s, 0);
     if (!split(s, a, b, &quotient, &rest)) return SMG_SIZE_NONE;
     int64_t floor_of_rest;
-    if (decided(s, rest, b, &floor_of_rest)) return floor_of_rest == 0 ? rest : smg_size_add(s, rest, b);
+    if (decided(s, rest, b, &floor_of_rest))
+        return smg_size_sub(s, rest, smg_size_mul(s, b, smg_size_const(s, floor_of_rest)));
     if (!smg_size_is_const(s, b, NULL)) return of_operation(s, SMG_SIZE_MOD, rest, b);
     /* One form for what is rounded up or down by a remainder or by a quotient: sums of these divide evenly. */
     return smg_size_sub(s, rest, smg_size_mul(s, b, smg_size_div(s, rest, b)));

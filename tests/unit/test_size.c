@@ -264,6 +264,10 @@ static void bounds_and_symbols(void **state) {
     assert_int_equal(low, -4);
     assert_int_equal(high, 2);
     assert_int_equal(parse(f, "floor(s/16)"), parse(f, "0"));
+    assert_int_equal(parse(f, "floor((s+15)/16)"), parse(f, "1")); /* parts of 16 that 10 elements have */
+    assert_int_equal(parse(f, "mod(s+15,16)"), parse(f, "s-1"));
+    assert_int_equal(parse(f, "floor((-s-7)/17)"), parse(f, "-1"));
+    assert_prints(f, parse(f, "floor((s+6)/16)"), "floor((s+6)/16)");
     assert_int_equal(smg_size_symbol_find(f->s, "nothing"), -1);
     smg_sizes *other = NULL;
     assert_int_equal(smg_sizes_create(f->arena, &other), SMG_OK);
