@@ -276,7 +276,7 @@ static bool decided(smg_sizes *s, smg_size rest, smg_size b, int64_t *out_floor)
     int64_t low, high, b_low, b_high;
     smg_size_bounds(s, rest, &low, &high);
     smg_size_bounds(s, b, &b_low, &b_high);
-    if (b_low < 1 || low <= -INT64_MAX || high == INT64_MAX) return false; /* or beyond 64 bits */
+    if (b_low < 1 || low == -INT64_MAX || high == INT64_MAX) return false; /* these stand for all that is beyond */
     *out_floor = b_low == b_high ? smg_size_floor_div(low, b_low) : low >= 0 ? 0 : -1;
     if (b_low == b_high) return smg_size_floor_div(high, b_low) == *out_floor;
     return (low >= 0 && high < b_low) || (high < 0 && low >= -b_low);

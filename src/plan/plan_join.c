@@ -46,6 +46,10 @@ typedef struct outcome {
     bool tied, convex, priced; /* some of these are no neighbours; one may be one kernel; has a price as one */
 } outcome;
 
+static int length(span s) {
+    return s.to - s.from;
+}
+
 static span before_of(span whole, span part) {
     return (span){whole.from, part.from};
 }
@@ -178,10 +182,15 @@ static smg_status add_pieces(mover *m, double limit, pair *io) {
     const span piece[] = {before_of(a, io->one), behind_of(a, io->one), before_of(b, io->other),
                           behind_of(b, io->other)};
     const segment **made[] = {&io->front[0], &io->rest[0], &io->front[1], &io->rest[1]};
+    bool done[SMG_COUNT_OF(piece)] = {false};
     io->cost = io->seconds = 0;
-    for (int nodes = 0; nodes <= PLAN_MAX_SEGMENT; nodes++)
-        for (int i = 0; i < 4; i++)
-            if (piece[i].to - piece[i].from == nodes) SMG_TRY(add_piece(m, piece[i], limit, made[i], io));
+    for (size_t count = 0; count < SMG_COUNT_OF(piece); count++) {
+        size_t next = SMG_COUNT_OF(piece);
+        for (size_t i = 0; i < SMG_COUNT_OF(piece); i++)
+            if (!done[i] && (next == SMG_COUNT_OF(piece) || length(piece[i]) < length(piece[next]))) next = i;
+        done[next] = true;
+        SMG_TRY(add_piece(m, piece[next], limit, made[next], io));
+    }
     return SMG_OK;
 }
 
