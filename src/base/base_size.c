@@ -271,15 +271,16 @@ static bool split(smg_sizes *s, smg_size a, smg_size b, smg_size *out_quotient, 
     return *out_rest >= 0;
 }
 
-/* floor(rest / b) where the bounds decide it: of a number as divisor any, else 0 or -1. */
+/* floor(rest / b) where the bounds decide it: it is the same at all their corners. */
 static bool decided(smg_sizes *s, smg_size rest, smg_size b, int64_t *out_floor) {
     int64_t low, high, b_low, b_high;
     smg_size_bounds(s, rest, &low, &high);
     smg_size_bounds(s, b, &b_low, &b_high);
     if (b_low < 1 || low == -INT64_MAX || high == INT64_MAX) return false; /* these stand for all that is beyond */
-    *out_floor = b_low == b_high ? smg_size_floor_div(low, b_low) : low >= 0 ? 0 : -1;
-    if (b_low == b_high) return smg_size_floor_div(high, b_low) == *out_floor;
-    return (low >= 0 && high < b_low) || (high < 0 && low >= -b_low);
+    int64_t first = smg_size_floor_div(low, b_low);
+    *out_floor = first;
+    return smg_size_floor_div(low, b_high) == first && smg_size_floor_div(high, b_low) == first &&
+           smg_size_floor_div(high, b_high) == first;
 }
 
 static bool nonzero_divisor(smg_sizes *s, smg_size b) {
