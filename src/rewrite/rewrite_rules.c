@@ -141,6 +141,31 @@ static bool broadcast_into_map(rewriter *r, smg_node *node, smg_node_id *out_sam
     return false;
 }
 
+/* A view of a constant's conversion is the conversion of a view: whoever stores the constant in another order, or in
+ * parts, need not know of the conversion. What a view repeats would be converted more than once. */
+static bool convert_view(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    (void)out_same;
+    smg_view_kind kind = smg_op_view(node->op);
+    if (kind != SMG_VIEW_RESHAPE && kind != SMG_VIEW_TRANSPOSE && kind != SMG_VIEW_SLICE) return false;
+    const smg_node *conversion = smg_rewriter_operand(r, node, 0);
+    if (!smg_op_converts(conversion->op)) return false;
+    smg_node_id from = conversion->operand[0];
+    const smg_node *nodes = r->g->nodes.items;
+    if (!smg_op_is_constant(nodes[smg_rewrite_source(nodes, from)].op)) return false;
+    smg_node view = *node, whole = *conversion;
+    view.type = nodes[from].type;
+    view.name = "";
+    view.operand[0] = from;
+    smg_node_id id = smg_rewriter_add(r, &view);
+    if (id < 0) return false;
+    whole.name = node->name;
+    whole.rank = node->rank;
+    memcpy(whole.dims, node->dims, sizeof whole.dims);
+    whole.operand[0] = id;
+    *node = whole;
+    return true;
+}
+
 const rewrite_rule smg_canonical_rules[] = {
     {"gt, ge to lt, le", flip_comparison},
     {"number second", number_second},
@@ -148,6 +173,7 @@ const rewrite_rule smg_canonical_rules[] = {
     {"x / power of two to product", divide_as_multiply},
     {"number to scalar", shrink_number},
     {"broadcast into map", broadcast_into_map},
+    {"view of a conversion to conversion of a view", convert_view},
 };
 const int smg_canonical_rule_count = (int)SMG_COUNT_OF(smg_canonical_rules);
 

@@ -371,6 +371,24 @@ static void narrow_constants_stay_narrow(void **state) {
     }
 }
 
+/* A view of a converted constant converts what it shows; where it repeats elements, or others are converted, it stays. */
+static void conversions_stand_behind_views(void **state) {
+    (void)state;
+    assert_rewrites("x = input f32[600]\na = constant f16[600, 300] random seed=1\nw = cast(a) : f32[600, 300]\n"
+                    "s = slice(w) axis=1 begin=32 : f32[600, 200]\nt = transpose(s) perm=[1, 0]\n"
+                    "y = contract(x, t) \"i,oi->o\"\noutput y = y\n",
+                    "x = input f32[600]\na = constant f16[600, 300]\n"
+                    "%2 = slice(a) axis=1 begin=32 step=1 : f16[600, 200]\n"
+                    "%3 = transpose(%2) perm=[1, 0] : f16[200, 600]\nt = cast(%3) : f32[200, 600]\n"
+                    "y = contract(x, t) \"i,oi->o\" : f32[200]\noutput y = y\n");
+    assert_rewrites("a = input f16[64]\nb = constant f16[300, 300] random seed=1\nc = cast(a) : f32[64]\n"
+                    "d = reshape(c) : f32[8, 8]\ne = cast(b) : f32[300, 300]\n"
+                    "f = broadcast(e) : f32[2, 300, 300]\noutput d = d\noutput f = f\n",
+                    "a = input f16[64]\nb = constant f16[300, 300]\nc = cast(a) : f32[64]\n"
+                    "d = reshape(c) : f32[8, 8]\ne = cast(b) : f32[300, 300]\n"
+                    "f = broadcast(e) : f32[2, 300, 300]\noutput d = d\noutput f = f\n");
+}
+
 static void affine_chains_fold_into_the_weight(void **state) {
     (void)state;
     assert_rewrites("dim n\nx = input f32[n, 2]\nw = constant f32[2, 2] data=[1, 2, 3, 4]\n"
@@ -476,6 +494,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(unsafe_rules_are_absent, setup, teardown),
         cmocka_unit_test_setup_teardown(integer_products_are_sums, setup, teardown),
         cmocka_unit_test_setup_teardown(narrow_constants_stay_narrow, setup, teardown),
+        cmocka_unit_test_setup_teardown(conversions_stand_behind_views, setup, teardown),
         cmocka_unit_test_setup_teardown(affine_chains_fold_into_the_weight, setup, teardown),
         cmocka_unit_test_setup_teardown(a_product_takes_the_order_that_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_product_keeps_its_order, setup, teardown),
