@@ -300,7 +300,8 @@ smg_node_id parts_mask(parts *s, smg_node_id node, int behind, double outside) {
     smg_node_id other = parts_number(s, smg_graph_node(s->to, node)->type, outside);
     smg_node_id chosen = parts_map(s, SMG_OP_SELECT, 3, is_valid(s, behind), node, other);
     parts_made *slot = SMG_ARRAY_PUSH(s->arena, &s->masked);
-    if (slot == NULL) return -1;
+    if (slot == NULL || chosen < 0) return -1;
+    s->storage.items[chosen] = s->storage.items[node];
     *slot = (parts_made){.key = node, .outside = outside, .node = chosen};
     return chosen;
 }
@@ -394,10 +395,12 @@ static smg_node_id make_value(parts *s, smg_node_id id) {
     return -1;
 }
 
+/* In parts it is rounded as it would be whole. */
 smg_node_id parts_value(parts *s, smg_node_id id) {
     for (int i = 0; i < s->values.count; i++)
         if (s->values.items[i].key == id) return s->values.items[i].node;
     smg_node_id node = make_value(s, id);
+    if (node >= 0) s->storage.items[node] = smg_graph_storage(s->g, id);
     parts_made *slot = node >= 0 ? SMG_ARRAY_PUSH(s->arena, &s->values) : NULL;
     if (slot == NULL) return -1;
     *slot = (parts_made){.key = id, .node = node};

@@ -28,6 +28,12 @@ typedef struct parts_leaf {
     smg_node_id node; /* of the graph that is split */
 } parts_leaf;
 
+/* The value of a node, as an expression. */
+typedef struct parts_expr {
+    smg_expr expr;
+    smg_node_id node; /* of the graph that is split */
+} parts_expr;
+
 typedef struct parts {
     const planner *before;
     planner *p; /* of the graph in the making */
@@ -52,6 +58,7 @@ typedef struct parts {
     int valid[SMG_MAX_RANK + 1]; /* by what is behind: node of `to`, + 1, of the truth that an element is before it */
     smg_exprs *exprs;
     SMG_ARRAY(parts_leaf) leaves;
+    SMG_ARRAY(parts_expr) known;
     SMG_ARRAY(smg_type) storage;     /* of the nodes of `to` */
     SMG_ARRAY(smg_node_id) from;     /* of them: the node whose value it has; -1: none */
     SMG_ARRAY(int) together, merges; /* of them: as the planner's */

@@ -48,7 +48,17 @@ static smg_expr expr_of(parts *s, smg_node_id id) {
     smg_expr operand[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
     if (!s->depends[id] || s->part[id] >= 0 || smg_node_class(n) != SMG_CLASS_MAP) return leaf_expr(s, PARTS_VALUE, id);
     for (int k = 0; k < n->operand_count; k++) operand[k] = expr_of(s, n->operand[k]);
-    return smg_op_expr(s->exprs, n->op, n->type, operand);
+    smg_expr expr = smg_op_expr(s->exprs, n->op, n->type, operand);
+    parts_expr *slot = SMG_ARRAY_PUSH(s->arena, &s->known);
+    if (slot == NULL) return SMG_EXPR_NONE;
+    *slot = (parts_expr){expr, id};
+    return expr;
+}
+
+/* In parts a value is rounded as it would be whole; what is no value of the graph keeps its type. */
+static void store_alike(parts *s, smg_expr expr, smg_node_id node) {
+    for (int i = 0; i < s->known.count; i++)
+        if (s->known.items[i].expr == expr) s->storage.items[node] = smg_graph_storage(s->g, s->known.items[i].node);
 }
 
 static smg_status make_roles(parts *s, smg_slice_roles *out) {
@@ -151,6 +161,7 @@ static smg_node_id to_node(summing *m, smg_expr expr, form how) {
     } else if (smg_op_of_prim(e.prim, &op)) {
         for (int k = 0; k < smg_prim_arity(e.prim); k++) arg[k] = to_node(m, e.arg[k], how);
         node = parts_map(s, op, smg_prim_arity(e.prim), arg[0], arg[1], arg[2]);
+        if (node >= 0 && how == IN_PARTS) store_alike(s, expr, node);
     }
     parts_made *slot = SMG_ARRAY_PUSH(s->arena, &s->exprs_made);
     if (slot == NULL) return -1;

@@ -466,10 +466,47 @@ static void test_long_rows(void **state) {
     smg_graph_destroy(g);
 }
 
+static void count_matrices(void *user, const smg_plan *plan, const smg_pstep *step, const smg_target *target,
+                           check_arrays *arrays) {
+    int *products = user;
+    (void)target;
+    (void)arrays;
+    for (int i = 0; step->kernel->matrix.rows > 0 && i < step->node_count; i++)
+        *products += smg_node_class(smg_graph_node(plan->graph, step->nodes[i])) == SMG_CLASS_CONTRACT;
+}
+
+/* What workgroups share out multiplies by matrices as the whole does: of few rows and many keys, the last part's not
+ * all there, both products. */
+static void test_parts(void **state) {
+    static const char text[] =
+        "graph few_rows\ndim t max 4096\nq = input f32[2, 32, 64]\nk = input f32[2, t, 64]\nv = input f32[2, t, 64]\n"
+        "scores = contract(q, k) \"bsd,btd->bst\"\nscale = fill 0.125 : f32[]\nscaled = mul(scores, scale)\n"
+        "top = reduce_max(scaled) axis=2 keep\nshifted = sub(scaled, top)\ne = exp(shifted)\n"
+        "total = sum(e) axis=2 keep\np = div(e, total)\no = contract(p, v) \"bst,btd->bsd\"\noutput o = o\n";
+    static const int64_t symbols[] = {501}, nominal[] = {512};
+    const check_options o = {
+        .target = "h200", .tolerance = 4e-3, .symbols = symbols, .plan = {.nominal = nominal, .parts = 4}};
+    smg_context *ctx = *state;
+    smg_precision_plan precision;
+    smg_graph *g;
+    smg_arena *arena;
+    check_result r;
+    int products = 0;
+    assert_int_equal(smg_graph_parse(ctx, text, strlen(text), "few_rows", &g), SMG_OK);
+    assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
+    assert_int_equal(smg_precision_make(g, SMG_TYPE_F16, NULL, arena, &precision), SMG_OK);
+    assert_int_equal(check_each_step(ctx, g, &o, count_matrices, &products, &r), SMG_OK);
+    assert_true(r.pass && r.in_parts);
+    assert_int_equal(products, 2);
+    smg_arena_destroy(arena);
+    smg_graph_destroy(g);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_next),   cmocka_unit_test(test_masked),      cmocka_unit_test(test_added_mask),
-        cmocka_unit_test(test_few_columns), cmocka_unit_test(test_convolution), cmocka_unit_test(test_patches),
-        cmocka_unit_test(test_sixteen),     cmocka_unit_test(test_long_rows),   cmocka_unit_test(test_schedules)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts),       cmocka_unit_test(test_rows_next),
+                                       cmocka_unit_test(test_masked),      cmocka_unit_test(test_added_mask),
+                                       cmocka_unit_test(test_few_columns), cmocka_unit_test(test_convolution),
+                                       cmocka_unit_test(test_patches),     cmocka_unit_test(test_sixteen),
+                                       cmocka_unit_test(test_long_rows),   cmocka_unit_test(test_schedules)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

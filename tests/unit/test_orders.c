@@ -76,10 +76,45 @@ static void a_share_stands_twice(void **state) {
     assert_int_equal(orders_of("h200", TABLES("150000"), 8, SMG_TYPE_F32).across, 0);
 }
 
+typedef struct weight_case {
+    const char *head, *shape, *tail; /* in front of the weight w, behind it */
+} weight_case;
+
+static const weight_case weight_cases[] = {
+    /* parts of one weight, along what is contracted */
+    {"graph joined\ndim rows max 4096\nx = input f32[rows, 768]\n", "[768, 1536]",
+     "v = slice(w) axis=1 begin=0 : f32[768, 768]\nu = slice(w) axis=1 begin=768 : f32[768, 768]\n"
+     "y = contract(x, v) \"ri,io->ro\"\nz = contract(x, u) \"ri,io->ro\"\noutput y = y\noutput z = z\n"},
+    /* a sum that workgroups share out */
+    {"graph long\ndim rows max 4096\nx = input f32[rows, 3072]\n", "[768, 3072]",
+     "y = contract(x, w) \"ri,oi->ro\"\noutput y = y\n"},
+};
+
+/* What type a file stores its weights in decides neither their order nor the plan in f16. */
+static void files_of_all_types_are_planned_alike(void **state) {
+    (void)state;
+    static const char *const narrow[] = {"f16", "bf16"};
+    for (size_t i = 0; i < SMG_COUNT_OF(weight_cases); i++) {
+        const weight_case *c = &weight_cases[i];
+        char text[1024];
+        (void)snprintf(text, sizeof text, "%sw = constant f32%s random seed=1\n%s", c->head, c->shape, c->tail);
+        const orders wide = orders_of("h200", text, 512, SMG_TYPE_F16);
+        assert_true(wide.along > 0);
+        for (size_t t = 0; t < SMG_COUNT_OF(narrow); t++) {
+            (void)snprintf(text, sizeof text, "%sc = constant %s%s random seed=1\nw = cast(c) : f32%s\n%s", c->head,
+                           narrow[t], c->shape, c->shape, c->tail);
+            const orders o = orders_of("h200", text, 512, SMG_TYPE_F16);
+            assert_int_equal(o.along, wide.along);
+            assert_true(o.seconds >= wide.seconds && o.seconds <= wide.seconds);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_decide),
         cmocka_unit_test(a_share_stands_twice),
+        cmocka_unit_test(files_of_all_types_are_planned_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
