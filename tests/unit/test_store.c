@@ -436,12 +436,41 @@ static void products_of_one_operand_are_joined(void **state) {
     drop(&s);
 }
 
+/* A number behind one of them, or behind a view of it, goes into its constants. */
+static void scales_are_joined(void **state) {
+    (void)state;
+    static const char *const scaled[] = {
+        THREE "qv = add(bv, q)\nhalf = fill 0.35 : f32[]\nsu = mul(pu, half)\n"
+              "y = contract(su, qv) \"ni,mi->nm\"\noutput y = y\n",
+        THREE "qv = add(bv, q)\ntwice = fill -2.5 : f32[]\nru = reshape(pu) : f32[n, 2, 4]\n"
+              "rv = reshape(qv) : f32[n, 2, 4]\ntv = transpose(rv) perm=[1, 0, 2]\nsv = mul(twice, tv)\n"
+              "y = contract(ru, sv) \"nhi,hmi->hnm\"\noutput y = y\n",
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(scaled); i++) {
+        stored s = join(scaled[i], PLENTY);
+        assert_int_equal(s.copies, 2);
+        for (smg_node_id id = 0; id < s.g->nodes.count; id++) {
+            const smg_node *n = smg_graph_node(s.g, id);
+            if (n->op == SMG_OP_MUL) assert_true(smg_size_is_const(s.g->sizes, smg_node_elements(s.g, id), NULL));
+        }
+        expect_same_value(scaled[i], &s, 4);
+        drop(&s);
+    }
+}
+
 static void what_goes_on_is_left_alone(void **state) {
     (void)state;
     static const char *const texts[] = {
         /* something elementwise follows one of them, or both */
         THREE "qv = add(bv, q)\nr = relu(pu)\ny = contract(r, qv) \"ni,mi->nm\"\noutput y = y\n",
         THREE "qv = add(bv, q)\ny = mul(pu, qv)\noutput y = y\n",
+        /* a number is so small that 16 bits would not hold the constant; a scaled value is read twice, or goes on */
+        THREE
+        "qv = add(bv, q)\nc = fill 0.001 : f32[]\nr = mul(pu, c)\ny = contract(r, qv) \"ni,mi->nm\"\noutput y = y\n",
+        THREE "qv = add(bv, q)\nc = fill 0.5 : f32[]\nr = mul(pu, c)\nz = contract(pu, qv) \"ni,mi->nm\"\n"
+              "y = contract(r, qv) \"ni,mi->nm\"\noutput y = y\noutput z = z\n",
+        THREE "qv = add(bv, q)\nc = fill 0.5 : f32[]\nr = mul(pu, c)\nt = relu(r)\n"
+              "y = contract(t, qv) \"ni,mi->nm\"\noutput y = y\n",
         /* one of them has no constant added */
         THREE "y = contract(pu, q) \"ni,mi->nm\"\noutput y = y\n",
         /* one of them is a result */
@@ -577,6 +606,7 @@ int main(void) {
         cmocka_unit_test(what_lies_across_goes_by_panels),
         cmocka_unit_test(blocks_are_whole),
         cmocka_unit_test(products_of_one_operand_are_joined),
+        cmocka_unit_test(scales_are_joined),
         cmocka_unit_test(what_goes_on_is_left_alone),
         cmocka_unit_test(patches_become_rows),
         cmocka_unit_test(what_lies_together_is_left_alone),
