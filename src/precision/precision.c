@@ -244,13 +244,18 @@ static bool is_exact(smg_prim prim) {
     return smg_prim_is_step(prim) || prim == SMG_PRIM_SIN || prim == SMG_PRIM_COS || prim == SMG_PRIM_MOD;
 }
 
+/* A truth holds or does not; what it hangs on is a comparison's business (`compared`). */
+static bool may_hang(const precision *p, smg_node_id id) {
+    return smg_type_kind(smg_graph_node(p->g, id)->type) != SMG_KIND_BOOL;
+}
+
 /* Operands of the map below a primitive that needs them exactly. */
 static void hang_leaves(precision *p, const smg_node *n, smg_expr expr, const char *reader) {
     smg_expr_node e = *smg_expr_get(p->exprs, expr);
     if (e.prim == SMG_PRIM_LEAF) {
         smg_node_id id = n->operand[e.leaf];
         while (smg_node_class(smg_graph_node(p->g, id)) == SMG_CLASS_VIEW) id = smg_graph_node(p->g, id)->operand[0];
-        if (reader != NULL) p->facts[id].hung = reader;
+        if (reader != NULL && may_hang(p, id)) p->facts[id].hung = reader;
         return;
     }
     if (is_exact(e.prim)) reader = smg_prim_word(e.prim);
@@ -295,7 +300,7 @@ static void hang_operands(precision *p, smg_node_id id) {
     const smg_node *n = smg_graph_node(p->g, id);
     const fact *f = &p->facts[id];
     for (int k = 0; k < n->operand_count && f->hung != NULL && !f->run; k++)
-        if (p->facts[n->operand[k]].hung == NULL) p->facts[n->operand[k]].hung = f->hung;
+        if (p->facts[n->operand[k]].hung == NULL && may_hang(p, n->operand[k])) p->facts[n->operand[k]].hung = f->hung;
 }
 
 /* ---- decisions ---------------------------------------------------------------------------------- */

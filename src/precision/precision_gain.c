@@ -10,6 +10,8 @@
 #include <math.h>
 
 #define BEYOND 8192.0 /* what is larger is there to leave others out (a mask), and no typical value */
+#define BOUND 1e38    /* and what is larger still no number to reckon with */
+#define SETTLED 0.1   /* of its mean, at most, a number is off */
 #define EXTENT 128.0  /* of axes that a run decides */
 #define STEP 1e-3     /* of differences, as a part of the operand */
 #define MOST_PLACES 32
@@ -143,11 +145,39 @@ static double slope_at(const gains *s, smg_expr expr, double *at, int k, double 
     return isfinite(slope) ? slope : 0;
 }
 
+/* The sum of some values, and of their squares. */
+typedef struct values {
+    int count;
+    double sum, squares;
+} values;
+
+static void add_value(values *io, double value) {
+    io->count++;
+    io->sum += value;
+    io->squares += value * value;
+}
+
+static typical typical_of(const values *v) {
+    return v->count > 0 ? (typical){v->sum / v->count, sqrt(v->squares / v->count)} : (typical){0, 0};
+}
+
+/* Are all that the map reads numbers, more or less? */
+static bool reads_numbers(const gains *s, const smg_node *n) {
+    bool all = true;
+    for (int k = 0; k < n->operand_count && all; k++) {
+        typical t = s->at[n->operand[k]];
+        all = !is_real(operand(s, n, k)) || spread_of(t) <= SETTLED * fabs(t.mean);
+    }
+    return all;
+}
+
+/* What is beyond all typical values is there to leave others out, but for numbers: these are bounds of others. */
 static typical of_map(gains *s, smg_node_id id) {
     const smg_node *n = smg_graph_node(s->g, id);
     smg_expr leaf[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
-    double mean = 0, squares = 0, *slope = s->slope[id], at[SMG_MAX_OPERANDS] = {0};
-    int combinations = 1, seen = 0;
+    double *slope = s->slope[id], at[SMG_MAX_OPERANDS] = {0};
+    values near = {0}, far = {0};
+    int combinations = 1;
     for (int k = 0; k < n->operand_count; k++) {
         leaf[k] = smg_expr_leaf(s->exprs, smg_type_kind(operand(s, n, k)->type), k);
         combinations *= places_of[n->operand_count];
@@ -156,17 +186,18 @@ static typical of_map(gains *s, smg_node_id id) {
     for (int i = 0; i < combinations && expr != SMG_EXPR_NONE; i++) {
         put_operands(s, n, i, at);
         double value = smg_expr_eval(s->exprs, expr, at);
-        if (!(fabs(value) < BEYOND)) continue;
+        if (!(fabs(value) < BEYOND)) {
+            if (fabs(value) < BOUND) add_value(&far, value);
+            continue;
+        }
+        add_value(&near, value);
         for (int k = 0; k < n->operand_count; k++) {
             double by = is_real(operand(s, n, k)) ? slope_at(s, expr, at, k, STEP * s->at[n->operand[k]].size) : 0;
             slope[k] += by * by;
         }
-        mean += value;
-        squares += value * value;
-        seen++;
     }
-    for (int k = 0; k < n->operand_count && seen > 0; k++) slope[k] = sqrt(slope[k] / seen);
-    return seen > 0 ? (typical){mean / seen, sqrt(squares / seen)} : (typical){0, 0};
+    for (int k = 0; k < n->operand_count && near.count > 0; k++) slope[k] = sqrt(slope[k] / near.count);
+    return typical_of(near.count == 0 && reads_numbers(s, n) ? &far : &near);
 }
 
 /* ---- the others --------------------------------------------------------------------------------- */

@@ -111,6 +111,26 @@ static void masks(void **state) {
     expect(f, "masked", NULL);
 }
 
+/* As exporters write 16-bit models: bounds that are lower where a value has overflowed. How many have is a count of
+ * truths, which takes no exact values; and the bounds are numbers, not masks. */
+static void bounds_of_what_overflows(void **state) {
+    fixture *f = *state;
+    plan(f,
+         "graph g\ndim b\nids = input i32[b, 8]\ntable = constant f32[50, 64] random seed=1\n"
+         "w = constant f32[64, 64] random seed=2 scale=0.1\nx = gather(table, ids)\n"
+         "p = contract(x, w) \"bsi,io->bso\"\nh = add(p, x)\nsize = abs(h)\nend = fill inf : f32[]\n"
+         "beyond = eq(size, end)\none = cast(beyond) : i32[b, 8, 64]\nflat = reshape(one) : i32[512*b]\n"
+         "count = sum(flat) axis=0 keep\nzero = fill 0 : i32[]\nany = lt(zero, count)\n"
+         "less = fill 64504 : f32[]\nmost = fill 65504 : f32[]\nhigh = select(any, less, most)\nlow = neg(high)\n"
+         "raised = max(h, low)\nkept = min(raised, high)\nsquares = square(kept)\n"
+         "total = sum(squares) axis=2 keep\nshare = fill 0.015625 : f32[]\nmean = mul(total, share)\n"
+         "r = rsqrt(mean)\nn = mul(kept, r)\nv = constant f32[64, 64] random seed=3 scale=0.1\n"
+         "y = contract(n, v) \"bsi,io->bso\"\noutput y = y\n",
+         SMG_TYPE_F16);
+    static const char *const narrow[] = {"table", "w", "x", "p", "h", "kept", "n", "v", "y"};
+    for (size_t i = 0; i < SMG_COUNT_OF(narrow); i++) expect(f, narrow[i], NULL);
+}
+
 static void constants(void **state) {
     fixture *f = *state;
     static const char text[] = "graph g\nx = input f32[4]\n"
@@ -765,6 +785,7 @@ int main(void) {
         cmocka_unit_test(the_worst_element_is_named),
         cmocka_unit_test(bf16_is_multiplied_by_matrices),
         cmocka_unit_test(masks),
+        cmocka_unit_test(bounds_of_what_overflows),
         cmocka_unit_test(constants),
         cmocka_unit_test(positions),
         cmocka_unit_test(makers_of_angles),
