@@ -12,7 +12,7 @@ bool parts_is_inside(const parts *s, smg_node_id id) {
     smg_op_class class_ = smg_node_class(n);
     if (class_ == SMG_CLASS_LEAF || class_ == SMG_CLASS_GATHER) return false;
     smg_node_id source = smg_space_source(s->g, id);
-    return s->own[source] || s->p->inlined[source];
+    return s->own[source] || (s->p->inlined[source] && !s->bare);
 }
 
 static bool is_one(const parts *s, const smg_node *n, int d) {
@@ -186,14 +186,14 @@ static smg_status find_own(parts *s) {
         const smg_node *n = node_of(s, id);
         smg_op_class class_ = smg_node_class(n);
         bool sums = s->split.run[id] && (class_ == SMG_CLASS_REDUCE || class_ == SMG_CLASS_CONTRACT);
-        own[id] = s->split.run[id] && (sums || summed[id]);
+        own[id] = s->split.run[id] && (sums || (summed[id] && !s->bare));
         for (int k = 0; k < n->operand_count; k++) summed[n->operand[k]] = summed[n->operand[k]] || sums || summed[id];
     }
     s->own = own;
     return SMG_OK;
 }
 
-smg_status parts_find(parts *s, bool *out_found) {
+static smg_status seek(parts *s) {
     SMG_TRY(find_own(s));
     SMG_TRY(find_around(s));
     set_axis(s, s->split.node, s->split.axis);
@@ -206,6 +206,23 @@ smg_status parts_find(parts *s, bool *out_found) {
             for (int k = 0; reads && k < n->operand_count; k++)
                 if (n->operand[k] == id) follow_down(s, s->around[i], k);
         }
+    }
+    return smg_context_status(s->p->ctx);
+}
+
+static void forget_axes(parts *s) {
+    for (int id = 0; id < s->g->nodes.count; id++) s->axis[id] = -1;
+    s->waiting.count = s->around_count = 0;
+    s->clash = false;
+}
+
+/* What a sum is made of may have other axes (all of them read as one): then it comes from memory, or is made anew. */
+smg_status parts_find(parts *s, bool *out_found) {
+    SMG_TRY(seek(s));
+    if (s->clash) {
+        s->bare = true;
+        forget_axes(s);
+        SMG_TRY(seek(s));
     }
     if (!s->clash) find_dependence(s);
     *out_found = !s->clash && s->sums > 0;

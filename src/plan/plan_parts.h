@@ -49,6 +49,7 @@ typedef struct parts {
     int *axis;           /* per node: the dim that is the axis, -1 */
     bool *depends;       /* per node: on a sum over it */
     bool clash;          /* some value has the axis twice, or of another extent */
+    bool bare;           /* the group is sums alone: what they are made of comes whole */
     SMG_ARRAY(smg_node_id) waiting;
     smg_node_id *now;                 /* per node: the node of `to` that has its value */
     smg_node_id *whole, *part;        /* per sum: over all, and of parts, the axis kept with extent 1; -1 */

@@ -302,10 +302,12 @@ static smg_node_id give(summing *m, smg_node_id node) {
     return node;
 }
 
+/* Counts are sums, too; extremes of integers have no number that stands for nothing. */
 static bool may_have_parts(const summing *m) {
     parts *s = m->s;
     bool product = smg_node_class(m->n) == SMG_CLASS_CONTRACT;
-    if (m->n->type != SMG_TYPE_F32 || m->n->rank == SMG_MAX_RANK) return false;
+    bool counts = m->n->type == SMG_TYPE_I32 && !product && combine_of(m) == SMG_COMBINE_ADD;
+    if ((m->n->type != SMG_TYPE_F32 && !counts) || m->n->rank == SMG_MAX_RANK) return false;
     for (int k = 0; k < m->n->operand_count; k++)
         if (s->axis[m->n->operand[k]] < 0 || smg_graph_node(s->g, m->n->operand[k])->rank == SMG_MAX_RANK) return false;
     return product || m->n->operand_count == 1;

@@ -105,6 +105,32 @@ static void sums_in_parts(void **state) {
     assert_true(split > f->graphs / CHECK_ONE_IN / 2);
 }
 
+/* How many elements of all axes are beyond something, read as one axis: integers, of a map that has other axes. */
+static void counts_in_parts(void **state) {
+    static const char text[] =
+        "graph counts\ndim b\nx = input f32[b, 40, 24]\nend = fill 0.9 : f32[]\n"
+        "size = abs(x)\nbeyond = lt(end, size)\none = cast(beyond) : i32[b, 40, 24]\n"
+        "flat = reshape(one) : i32[960*b]\ncount = sum(flat) axis=0 keep\n"
+        "number = cast(count) : f32[1]\ny = div(x, number)\noutput y = y\noutput count = count\n";
+    static const char *const target[] = {"h200", "careful", "lavapipe"};
+    static const int64_t nominal[] = {4}, symbols[][1] = {{4}, {3}};
+    fixture *f = *state;
+    smg_graph *g;
+    int failed = 0;
+    assert_int_equal(smg_graph_parse(f->ctx, text, strlen(text), "counts", &g), SMG_OK);
+    for (size_t i = 0; i < SMG_COUNT_OF(target) * SMG_COUNT_OF(symbols); i++) {
+        check_result r;
+        const check_options o = {.target = target[i / 2],
+                                 .symbols = symbols[i % 2],
+                                 .tolerance = TOLERANCE,
+                                 .plan = {.parts = 3 + (int)i % 2, .nominal = nominal}};
+        if (check_plan(f->ctx, g, &o, &r) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+        failed += !r.pass || !r.in_parts;
+    }
+    assert_int_equal(failed, 0);
+    smg_graph_destroy(g);
+}
+
 static void sizes_around_tiles(void **state) {
     static const int64_t size[] = {1, 7, 77, 128};
     fixture *f = *state;
@@ -704,6 +730,7 @@ int main(void) {
         cmocka_unit_test(every_graph_on_every_target),
         cmocka_unit_test(sizes_around_tiles),
         cmocka_unit_test(sums_in_parts),
+        cmocka_unit_test(counts_in_parts),
         cmocka_unit_test(one_kernel_each),
         cmocka_unit_test(unfused_is_one_kernel_a_node),
         cmocka_unit_test(same_input_same_plan),
