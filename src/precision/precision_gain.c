@@ -78,7 +78,6 @@ static typical of_constant(gains *s, smg_node_id id) {
     if (n->data == NULL || !smg_size_is_const(s->g->sizes, smg_node_elements(s->g, id), &count))
         return (typical){0, (double)NAN};
     if (count <= SMG_HOST_ELEMENTS) return of_elements(n, count);
-    if (n->type != SMG_TYPE_F32) return (typical){0, (double)NAN};
     return (typical){0, smg_content_size(smg_graph_content(s->g, SMG_CONTENT_SIZE, n->type, n->data, count))};
 }
 

@@ -274,7 +274,7 @@ static void other_types_of_16_bits_are_asked(void **state) {
         assert_int_equal(smg_graph_storage(f->g, find(f, "h")), SMG_TYPE_BF16);
         expect(f, "w", rows[i].fits ? NULL : "its largest element is none that f16 holds well");
         expect(f, "s", rows[i].fits ? NULL : "its largest element is none that f16 holds well");
-        assert_int_equal(f->g->facts.count, rows[i].asked == SMG_TYPE_F16);
+        assert_int_equal(f->g->facts.count, 1 + (rows[i].asked == SMG_TYPE_F16)); /* its size; whether it fits */
     }
 }
 
@@ -315,6 +315,29 @@ static void enlarged_roundings(void **state) {
         expect(f, "v", NULL);
         expect(f, "o", NULL);
         assert_true(f->plan.likely > 0 && f->plan.likely < 1.6e-2);
+    }
+}
+
+/* A file's own 16 bits say as much about sizes as f32: large scores enlarge roundings, small ones do not. */
+static void narrow_weights_have_a_size(void **state) {
+    static const char text[] = "graph g\nx = input f32[512, 256]\n"
+                               "cq = constant f16[300, 256] random seed=1 scale=%s\nwq = cast(cq) : f32[300, 256]\n"
+                               "ck = constant f16[300, 256] random seed=2 scale=%s\nwk = cast(ck) : f32[300, 256]\n"
+                               "q = contract(x, wq) \"si,oi->so\"\nk = contract(x, wk) \"si,oi->so\"\n"
+                               "scores = contract(q, k) \"so,to->st\"\n"
+                               "top = reduce_max(scores) axis=1 keep\nshifted = sub(scores, top)\ne = exp(shifted)\n"
+                               "total = sum(e) axis=1 keep\np = div(e, total)\n"
+                               "o = contract(p, x) \"st,to->so\"\noutput o = o\n";
+    static const char *const scales[] = {"0.11", "0.02"};
+    fixture *f = *state;
+    for (size_t i = 0; i < SMG_COUNT_OF(scales); i++) {
+        char graph[sizeof text + 16];
+        const char *why = i == 0 ? "times as large in an output" : NULL;
+        (void)snprintf(graph, sizeof graph, text, scales[i], scales[i]);
+        plan(f, graph, SMG_TYPE_BF16);
+        expect(f, "q", why);
+        expect(f, "k", why);
+        expect(f, "o", NULL);
     }
 }
 
@@ -793,6 +816,7 @@ int main(void) {
         cmocka_unit_test(large_constants_are_asked_once),
         cmocka_unit_test(other_types_of_16_bits_are_asked),
         cmocka_unit_test(enlarged_roundings),
+        cmocka_unit_test(narrow_weights_have_a_size),
         cmocka_unit_test(kernels_store_what_the_plan_says),
         cmocka_unit_test(products_sum_up_in_pairs),
         cmocka_unit_test(results_are_near),
