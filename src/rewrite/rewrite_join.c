@@ -1,10 +1,10 @@
 /* Products of one left operand. Where several products multiply the same rows, each with a constant of its own, and
  * nothing elementwise follows that would end their kernels (views and further products do), they become one with all
  * columns beside each other: no lane divides its registers among several sums. Constants become one by the prepare
- * list, those that are added to each of them, too; readers take slices. A number that scales what one of them gives
- * goes into its constants. Only of so few results that the product is one
- * block for each core, read straight from memory: on one GPU three products of 128 x 768 by 768 took 10.2 us in place
- * of 12.2, and a model with 512 rows 1 % longer than with three products in one kernel. */
+ * list, those that are added to each of them, too; a number that multiplies what one of them gives goes into its
+ * constants; readers take slices. Only of so few results that the product is one block for each core, read straight
+ * from memory: on one GPU three products of 128 x 768 by 768 took 10.2 us in place of 12.2, and a model with 512 rows
+ * 1 % longer than with three products in one kernel. */
 #include "rewrite/rewrite_internal.h"
 
 #include <math.h>
