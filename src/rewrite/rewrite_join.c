@@ -10,7 +10,7 @@
 #include <math.h>
 
 #define MOST_JOINED 4
-#define MOST_SCALED 64 /* times as large, or as small: constants keep their digits in 16 bits */
+#define MOST_SCALED 64 /* times as small, at most: constants keep their digits in 16 bits; larger ones may overflow */
 
 enum { NONE = -1, APART = -2 };
 
@@ -106,7 +106,12 @@ static int other_of(const smg_node *sum, smg_node_id product) {
 static bool is_scale(const joiner *j, smg_node_id id) {
     const smg_node *n = &j->old[id];
     double size = fabs(n->value);
-    return smg_op_leaf(n->op) == SMG_LEAF_NUMBER && n->rank == 0 && size * MOST_SCALED >= 1 && size <= MOST_SCALED;
+    return smg_op_leaf(n->op) == SMG_LEAF_NUMBER && n->rank == 0 && size * MOST_SCALED >= 1 && size <= 1;
+}
+
+/* Which operand of a multiple is that number. */
+static int scale_at(const joiner *j, const smg_node *multiple) {
+    return is_scale(j, multiple->operand[0]) ? 0 : 1;
 }
 
 /* The only reader of the value, or of a view of it that nobody else reads, where that multiplies by a number. */
@@ -180,8 +185,7 @@ static smg_value value_of(const joiner *j, smg_node_id id) {
 static smg_value constant_of(joiner *j, const joined *group, int n, smg_value constant) {
     smg_node_id scale = group->scale[n];
     if (scale < 0) return constant;
-    const smg_node *by = &j->old[scale];
-    smg_node_id number = by->operand[is_scale(j, by->operand[0]) ? 0 : 1];
+    smg_node_id number = j->old[scale].operand[scale_at(j, &j->old[scale])];
     return smg_graph_map(j->g, "mul", 2, (smg_value[]){constant, value_of(j, number)});
 }
 
@@ -241,7 +245,7 @@ static smg_status rebuild(joiner *j) {
     for (int i = 0; i < j->count; i++) {
         if (j->fixed[i]) continue;
         if (j->scaled[i])
-            j->now[i] = j->now[j->old[i].operand[is_scale(j, j->old[i].operand[0]) ? 1 : 0]];
+            j->now[i] = j->now[j->old[i].operand[1 - scale_at(j, &j->old[i])]];
         else if (j->group[i] < 0)
             SMG_TRY(keep(j, i));
         else if (j->groups.items[j->group[i]].product[0] == i)

@@ -442,8 +442,8 @@ static void scales_are_joined(void **state) {
     static const char *const scaled[] = {
         THREE "qv = add(bv, q)\nhalf = fill 0.35 : f32[]\nsu = mul(pu, half)\n"
               "y = contract(su, qv) \"ni,mi->nm\"\noutput y = y\n",
-        THREE "qv = add(bv, q)\ntwice = fill -2.5 : f32[]\nru = reshape(pu) : f32[n, 2, 4]\n"
-              "rv = reshape(qv) : f32[n, 2, 4]\ntv = transpose(rv) perm=[1, 0, 2]\nsv = mul(twice, tv)\n"
+        THREE "qv = add(bv, q)\nless = fill -0.7 : f32[]\nru = reshape(pu) : f32[n, 2, 4]\n"
+              "rv = reshape(qv) : f32[n, 2, 4]\ntv = transpose(rv) perm=[1, 0, 2]\nsv = mul(less, tv)\n"
               "y = contract(ru, sv) \"nhi,hmi->hnm\"\noutput y = y\n",
     };
     for (size_t i = 0; i < SMG_COUNT_OF(scaled); i++) {
@@ -464,7 +464,10 @@ static void what_goes_on_is_left_alone(void **state) {
         /* something elementwise follows one of them, or both */
         THREE "qv = add(bv, q)\nr = relu(pu)\ny = contract(r, qv) \"ni,mi->nm\"\noutput y = y\n",
         THREE "qv = add(bv, q)\ny = mul(pu, qv)\noutput y = y\n",
-        /* a number is so small that 16 bits would not hold the constant; a scaled value is read twice, or goes on */
+        /* a number is so small, or so large, that 16 bits may not hold the constant; a scaled value is read twice, or
+         * goes on */
+        THREE
+        "qv = add(bv, q)\nc = fill 2.5 : f32[]\nr = mul(pu, c)\ny = contract(r, qv) \"ni,mi->nm\"\noutput y = y\n",
         THREE
         "qv = add(bv, q)\nc = fill 0.001 : f32[]\nr = mul(pu, c)\ny = contract(r, qv) \"ni,mi->nm\"\noutput y = y\n",
         THREE "qv = add(bv, q)\nc = fill 0.5 : f32[]\nr = mul(pu, c)\nz = contract(pu, qv) \"ni,mi->nm\"\n"
